@@ -1,0 +1,168 @@
+//! Where the money goes, turn by turn and session by session.
+
+use plotters::coord::Shift;
+use plotters::prelude::*;
+
+use super::{BLUE, Chart, FONT, GREY, LIGHT, ORANGE, Outcome, titled};
+use crate::report::money;
+use crate::stats::{Metric, Quantity, Sample, Summary, quantile_name};
+
+/// "What does each call of a session cost, with the cache and without?"
+#[derive(Debug, Clone)]
+pub struct CostByTurn {
+    /// Title of the scenario.
+    pub title: String,
+    /// Mean dollars of call 1, 2, …, as the scenario says.
+    pub with_cache_usd: Option<Vec<f64>>,
+    /// The same prompts at the plain input price.
+    pub without_cache_usd: Vec<f64>,
+}
+
+impl Chart for CostByTurn {
+    fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>) -> Outcome<DB> {
+        let calls = self.without_cache_usd.len();
+        let subtitle = "mean cost of each model call: everything sent again, and the output";
+        let plot = titled(area, &self.title, subtitle)?;
+        let with = self.with_cache_usd.as_deref().unwrap_or_default();
+        let top = self.without_cache_usd.iter().chain(with).copied().fold(0.0, f64::max);
+        let mut chart = ChartBuilder::on(&plot)
+            .x_label_area_size(44)
+            .y_label_area_size(76)
+            .build_cartesian_2d(1.0..(calls as f64).max(2.0), 0.0..(top * 1.1).max(1e-12))?;
+        chart
+            .configure_mesh()
+            .light_line_style(TRANSPARENT)
+            .bold_line_style(LIGHT)
+            .axis_style(GREY)
+            .x_desc("call of the session")
+            .y_desc("dollars a call")
+            .x_label_formatter(&|x| format!("{x:.0}"))
+            .y_label_formatter(&|y| money(*y))
+            .label_style((FONT, 13))
+            .axis_desc_style((FONT, 13))
+            .draw()?;
+        let lines = [("without a cache", &self.without_cache_usd[..], ORANGE), ("with the cache", with, BLUE)];
+        for (label, usd, colour) in lines {
+            if usd.is_empty() {
+                continue;
+            }
+            let points = usd.iter().enumerate().map(|(index, y)| (index as f64 + 1.0, *y));
+            let total = money(usd.iter().sum());
+            chart
+                .draw_series(LineSeries::new(points, colour.stroke_width(3)))?
+                .label(format!("{label}: {total} in all"))
+                .legend(move |(x, y)| PathElement::new([(x, y), (x + 22, y)], colour.stroke_width(3)));
+        }
+        chart
+            .configure_series_labels()
+            .position(SeriesLabelPosition::UpperLeft)
+            .background_style(WHITE.mix(0.85))
+            .label_font((FONT, 14))
+            .margin(8)
+            .draw()?;
+        Ok(())
+    }
+}
+
+/// "How far apart are sessions?"
+#[derive(Debug, Clone)]
+pub struct CostDistribution {
+    title: String,
+    subtitle: String,
+    /// (left edge, right edge, share of sessions)
+    bars: Vec<(f64, f64, f64)>,
+    /// (name, dollars)
+    marks: Vec<(String, f64)>,
+}
+
+impl CostDistribution {
+    /// Of a run's sessions; `None` where all cost the same, there are no prices, or the run was too large to keep every
+    /// session. The last half percent is cut off, so that the rest has room.
+    pub fn new(title: &str, sample: &Sample, summary: &Summary) -> Option<Self> {
+        let metric = summary.metric("cost_usd")?;
+        let values = sample.values(Metric::of(Quantity::CostUsd)?)?;
+        if metric.min.total_cmp(&metric.max).is_eq() {
+            return None;
+        }
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let cut = (sorted.len() as f64 * 0.995).ceil() as usize;
+        let shown = sorted.get(..cut.max(2).min(sorted.len()))?;
+        let (low, high) = (*shown.first()?, *shown.last()?);
+        if high <= low {
+            return None;
+        }
+        let bins = 60;
+        let width = (high - low) / f64::from(bins);
+        let mut counts = vec![0_u64; bins as usize];
+        for x in shown {
+            let index = (((x - low) / width) as usize).min(bins as usize - 1);
+            counts[index] += 1;
+        }
+        let n = sorted.len() as f64;
+        let bars = counts
+            .into_iter()
+            .enumerate()
+            .map(|(i, count)| (low + i as f64 * width, low + (i + 1) as f64 * width, count as f64 / n))
+            .collect();
+        let marks = [0.5, 0.95, 0.99]
+            .iter()
+            .filter_map(|p| metric.quantile(*p))
+            .filter(|q| !q.too_few)
+            .map(|q| (quantile_name(q.p), q.value))
+            .collect();
+        let beyond = sorted.len() - shown.len();
+        Some(Self {
+            title: title.to_owned(),
+            subtitle: format!(
+                "cost of one session over {} sessions; the dearest {beyond} lie further right",
+                crate::report::whole(sorted.len() as u64)
+            ),
+            bars,
+            marks,
+        })
+    }
+}
+
+impl Chart for CostDistribution {
+    fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>) -> Outcome<DB> {
+        let plot = titled(area, &self.title, &self.subtitle)?;
+        let (left, right) = (self.bars.first().map_or(0.0, |b| b.0), self.bars.last().map_or(1.0, |b| b.1));
+        let top = self.bars.iter().map(|b| b.2).fold(0.0, f64::max) * 1.22;
+        let mut chart = ChartBuilder::on(&plot)
+            .x_label_area_size(44)
+            .y_label_area_size(76)
+            .build_cartesian_2d(left..right, 0.0..top.max(1e-12))?;
+        chart
+            .configure_mesh()
+            .disable_x_mesh()
+            .light_line_style(TRANSPARENT)
+            .bold_line_style(LIGHT)
+            .axis_style(GREY)
+            .x_desc("dollars a session")
+            .y_desc("share of sessions")
+            .x_labels(8)
+            .x_label_formatter(&|x| money(*x))
+            .y_label_formatter(&|y| format!("{:.1} %", y * 100.0))
+            .label_style((FONT, 13))
+            .axis_desc_style((FONT, 13))
+            .draw()?;
+        chart.draw_series(
+            self.bars
+                .iter()
+                .map(|(from, to, share)| Rectangle::new([(*from, 0.0), (*to, *share)], BLUE.mix(0.6).filled())),
+        )?;
+        for (index, (name, usd)) in self.marks.iter().enumerate() {
+            // each label on a line of its own, so that near marks don't write over each other
+            let height = top * (1.0 - 0.055 * index as f64);
+            let label = format!("{name} {}", money(*usd));
+            let room_right = (right - usd) / (right - left) > 0.2;
+            let shift = if room_right { 5 } else { -(8 * label.chars().count() as i32) - 4 };
+            chart.draw_series([PathElement::new([(*usd, 0.0), (*usd, height)], ORANGE.stroke_width(2))])?;
+            chart
+                .draw_series([EmptyElement::at((*usd, height))
+                    + Text::new(label, (shift, 0), (FONT, 14).into_font().color(&BLACK))])?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,93 @@
+//! Charts: one function per question. The only room that knows plotters.
+//!
+//! SVG always; PNG too with the feature `png`, which brings a subset of DejaVu Sans so that no font has to be
+//! installed. Colours are Okabe and Ito's (2008), which colour-blind readers tell apart.
+
+mod costs;
+mod latency;
+mod scale;
+
+use std::path::{Path, PathBuf};
+
+use plotters::coord::Shift;
+use plotters::prelude::*;
+
+pub use costs::{CostByTurn, CostDistribution};
+pub use latency::TailCurve;
+
+use crate::Error;
+
+const SIZE: (u32, u32) = (800, 480);
+const BLUE: RGBColor = RGBColor(0, 114, 178);
+const ORANGE: RGBColor = RGBColor(213, 94, 0);
+const GREY: RGBColor = RGBColor(90, 90, 90);
+const LIGHT: RGBColor = RGBColor(225, 225, 225);
+const FONT: &str = "sans-serif";
+
+type Outcome<DB> = Result<(), DrawingAreaErrorKind<<DB as DrawingBackend>::ErrorType>>;
+
+/// Something that can be drawn on any surface.
+pub trait Chart {
+    /// Draws it, 800 by 480.
+    ///
+    /// # Errors
+    /// What the surface says.
+    fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>) -> Outcome<DB>;
+}
+
+/// Writes `stem.svg`, and `stem.png` where the feature is on; returns what was written.
+///
+/// # Errors
+/// Where a file can't be drawn or written.
+pub fn write(chart: &impl Chart, folder: &Path, stem: &str) -> Result<Vec<PathBuf>, Error> {
+    register_font();
+    let mut written = Vec::new();
+    let svg = folder.join(format!("{stem}.svg"));
+    {
+        let area = SVGBackend::new(&svg, SIZE).into_drawing_area();
+        chart.draw(&area).and_then(|()| area.present()).map_err(|e| failed(&svg, &e))?;
+    }
+    written.push(svg);
+    #[cfg(feature = "png")]
+    {
+        let png = folder.join(format!("{stem}.png"));
+        {
+            let area = BitMapBackend::new(&png, SIZE).into_drawing_area();
+            chart.draw(&area).and_then(|()| area.present()).map_err(|e| failed(&png, &e))?;
+        }
+        written.push(png);
+    }
+    Ok(written)
+}
+
+fn failed(path: &Path, error: &dyn std::fmt::Display) -> Error {
+    Error::Chart { path: path.to_owned(), message: error.to_string() }
+}
+
+fn register_font() {
+    #[cfg(feature = "png")]
+    {
+        // a second registration replaces the first with the same font
+        let font = include_bytes!("font/DejaVuSans-latin.ttf");
+        let _ = plotters::style::register_font(FONT, FontStyle::Normal, font);
+    }
+}
+
+/// A title with a line under it that says what is drawn.
+fn titled<DB: DrawingBackend>(
+    area: &DrawingArea<DB, Shift>,
+    title: &str,
+    subtitle: &str,
+) -> Result<DrawingArea<DB, Shift>, DrawingAreaErrorKind<DB::ErrorType>> {
+    area.fill(&WHITE)?;
+    area.draw(&Text::new(shortened(title, 80), (20, 14), (FONT, 19).into_font().color(&BLACK)))?;
+    area.draw(&Text::new(shortened(subtitle, 115), (20, 40), (FONT, 14).into_font().color(&GREY)))?;
+    Ok(area.margin(66, 8, 8, 28))
+}
+
+fn shortened(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    text.chars().take(most - 1).chain(['…']).collect()
+}

@@ -1,0 +1,151 @@
+//! What the checks know of a model: expectations of its parts, and which assumptions hold.
+
+use crate::dist::Dist;
+use crate::model::{Model, Tool};
+use crate::session::Outcome;
+use crate::stats::Sample;
+use crate::theory::retry;
+
+pub(super) struct Facts<'a> {
+    pub model: &'a Model,
+    pub sample: &'a Sample,
+    /// `E[T]` and `E[T²]` of the calls that are made.
+    pub turns: (f64, f64),
+    /// Whether all sizes and the number of turns are fixed.
+    pub constant_sizes: bool,
+    /// Mean growth of the history a turn, or why it isn't known.
+    pub growth: Result<f64, String>,
+    /// Why sums over turns can't be checked at all, if so.
+    pub cut_short: Option<String>,
+}
+
+/// One attempt of a tool, in the closed forms' terms.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct AttemptChances {
+    /// Not executed: lost on the way or rejected.
+    pub a: f64,
+    /// Executed, reply lost: by chance, or because it outlasted the timeout.
+    pub b: f64,
+}
+
+impl AttemptChances {
+    pub fn of(tool: &Tool) -> Self {
+        let a = tool.lost_request + tool.rejected;
+        let late = if tool.timeout_s.is_finite() { tool.latency_s.sf(tool.timeout_s) } else { 0.0 };
+        Self { a, b: tool.lost_reply + (1.0 - a - tool.lost_reply) * late }
+    }
+
+    pub fn fail(self) -> f64 {
+        self.a + self.b
+    }
+}
+
+/// Mean duration of one attempt, s.
+pub(super) fn mean_attempt_s(tool: &Tool) -> f64 {
+    let lost = tool.lost_request + tool.lost_reply;
+    let served = (1.0 - tool.fault_chance()).max(0.0);
+    let mut mean = served * tool.latency_s.mean_up_to(tool.timeout_s);
+    if lost > 0.0 {
+        mean += lost * tool.timeout_s;
+    }
+    if tool.rejected > 0.0 {
+        mean += tool.rejected * tool.reject_latency_s.mean_up_to(tool.timeout_s);
+    }
+    mean
+}
+
+/// Chance that a call ends with the tool's result, or why it isn't known.
+pub(super) fn success_chance(tool: &Tool) -> Result<f64, String> {
+    if tool.retry.deadline_s.is_finite() {
+        return Err("a deadline cuts calls short".to_owned());
+    }
+    let fail = retry::unavailability(AttemptChances::of(tool).a, AttemptChances::of(tool).b, tool.retry.attempts);
+    Ok((1.0 - fail) * (1.0 - tool.error))
+}
+
+/// Whether a mean over `n` draws with this coefficient of variation is near enough to normal for four standard errors
+/// to mean something. The skewness of a lognormal law stands for all: `cv³ + 3 cv`.
+pub(super) fn near_normal(law: &Dist, n: f64) -> Result<(), String> {
+    let cv = law.variance().sqrt() / law.mean();
+    if law.mean() <= 0.0 || (cv.powi(3) + 3.0 * cv) / n.sqrt() <= 0.2 {
+        Ok(())
+    } else if cv.is_finite() {
+        Err("its tail is too heavy for a normal interval of the mean at this sample size".to_owned())
+    } else {
+        Err("its variance is infinite, so the mean has no interval".to_owned())
+    }
+}
+
+impl<'a> Facts<'a> {
+    pub fn new(model: &'a Model, sample: &'a Sample) -> Self {
+        let turns = model.turns.moments_up_to(model.max_turns);
+        let tools = &model.phase.tools;
+        let constant = |whole: &crate::dist::Whole| whole.as_constant().is_some();
+        let constant_sizes = constant(&model.turns)
+            && constant(&model.prompt.system)
+            && constant(&model.prompt.task)
+            && constant(&model.output)
+            && tools.iter().all(|t| {
+                constant(&t.calls)
+                    && constant(&t.result)
+                    && (!can_fail(t) || t.result.as_constant() == Some(t.error_result_tokens))
+            });
+        let full = sample.ended(Outcome::ContextFull);
+        let cut_short =
+            (full > 0).then(|| format!("{full} sessions ended because the prompt outgrew the model's window"));
+        Self { model, sample, turns, constant_sizes, growth: growth(model), cut_short }
+    }
+
+    /// Mean of the first prompt, tokens.
+    pub fn first_prompt(&self) -> f64 {
+        let prompt = &self.model.prompt;
+        prompt.definition_tokens() as f64 + prompt.system.mean() + prompt.task.mean()
+    }
+
+    /// Mean of tools and system, tokens.
+    pub fn prefix(&self) -> f64 {
+        self.model.prompt.definition_tokens() as f64 + self.model.prompt.system.mean()
+    }
+
+    /// Mean number of tool phases: every call but the answer has one, and a loop stopped by `max_turns` one after each.
+    pub fn phases(&self) -> f64 {
+        self.turns.0 - (1.0 - self.model.turns.at_least(self.model.max_turns.saturating_add(1)))
+    }
+
+    /// Whether the sums over sizes are near enough to normal.
+    pub fn sizes_near_normal(&self) -> Result<(), String> {
+        let model = self.model;
+        let n = self.sample.sessions() as f64;
+        let per_session = [("turns", &model.turns), ("system", &model.prompt.system), ("task", &model.prompt.task)];
+        for (name, law) in per_session {
+            near_normal(law.law(), n).map_err(|why| format!("{name}: {why}"))?;
+        }
+        near_normal(model.output.law(), n * self.turns.0).map_err(|why| format!("output: {why}"))?;
+        for tool in &model.phase.tools {
+            near_normal(tool.result.law(), n * self.phases().max(1.0) * tool.calls.mean().max(1e-9))
+                .map_err(|why| format!("result: {why}"))?;
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn can_fail(tool: &Tool) -> bool {
+    tool.fault_chance() > 0.0
+        || tool.error > 0.0
+        || (tool.timeout_s.is_finite() && tool.latency_s.sf(tool.timeout_s) > 0.0)
+        || tool.retry.deadline_s.is_finite()
+}
+
+fn growth(model: &Model) -> Result<f64, String> {
+    let mut growth = model.output.mean();
+    for tool in &model.phase.tools {
+        let (calls, result, text) = (tool.calls.mean(), tool.result.mean(), tool.error_result_tokens as f64);
+        growth += if can_fail(tool) && (result - text).abs() > 0.0 {
+            let success = success_chance(tool)?;
+            calls * (success * result + (1.0 - success) * text)
+        } else {
+            calls * result
+        };
+    }
+    Ok(growth)
+}

@@ -1,0 +1,166 @@
+//! Closed forms against the simulation (MODEL.md §7): each form that holds in a scenario with its z, each that doesn't
+//! with the assumption that fails.
+//!
+//! A check passes when theory and simulation agree to 1e-9 relative, or differ by less than four standard errors.
+//! Where the simulation saw too few of the events that a figure hangs on for a normal error, it isn't checked.
+
+mod costs;
+mod facts;
+mod phases;
+mod retries;
+mod sizes;
+
+use facts::Facts;
+
+use crate::model::Model;
+use crate::stats::{Estimate, Sample};
+
+/// A z beyond this fails.
+pub const LARGEST_Z: f64 = 4.0;
+/// Relative agreement that counts as equal.
+pub const EQUAL: f64 = 1e-9;
+/// With fewer expected events than this an observed share isn't near enough to normal.
+const FEWEST_EVENTS: f64 = 25.0;
+/// With fewer expected events than this an event is taken to be impossible.
+const NO_EVENTS: f64 = 1e-4;
+
+/// One closed form held against the simulation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Check {
+    /// MODEL.md's id.
+    pub id: &'static str,
+    /// The form.
+    pub formula: String,
+    /// What was compared.
+    pub of: String,
+    /// The form's value.
+    pub expected: f64,
+    /// The simulation's.
+    pub observed: f64,
+    /// Standard error of the simulation's.
+    pub se: f64,
+    /// Difference in standard errors; `None` where the scenario leaves nothing to chance.
+    pub z: Option<f64>,
+    /// Whether they agree.
+    pub pass: bool,
+}
+
+impl Check {
+    fn new(id: &'static str, formula: impl Into<String>, of: impl Into<String>, expected: f64, seen: Estimate) -> Self {
+        let difference = seen.value - expected;
+        let equal = difference.abs() <= EQUAL * expected.abs().max(f64::MIN_POSITIVE);
+        let z = (seen.se > 0.0).then(|| difference / seen.se);
+        Self {
+            id,
+            formula: formula.into(),
+            of: of.into(),
+            expected,
+            observed: seen.value,
+            se: seen.se,
+            z,
+            pass: equal || z.is_some_and(|z| z.abs() < LARGEST_Z),
+        }
+    }
+}
+
+/// A closed form that wasn't held against the simulation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotChecked {
+    /// MODEL.md's id.
+    pub id: &'static str,
+    /// The assumption that fails.
+    pub why: String,
+}
+
+/// Everything that was and wasn't checked.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Checks {
+    /// Forms that hold here.
+    pub checks: Vec<Check>,
+    /// Forms that don't.
+    pub not_checked: Vec<NotChecked>,
+}
+
+impl Checks {
+    /// Whether no check failed.
+    pub fn all_pass(&self) -> bool {
+        self.checks.iter().all(|check| check.pass)
+    }
+
+    /// The largest |z|.
+    pub fn largest_z(&self) -> Option<f64> {
+        self.checks.iter().filter_map(|check| check.z).map(f64::abs).max_by(f64::total_cmp)
+    }
+
+    fn add(&mut self, check: Result<Check, NotChecked>) {
+        match check {
+            Ok(check) => self.checks.push(check),
+            Err(not) => self.refuse(not.id, not.why),
+        }
+    }
+
+    fn refuse(&mut self, id: &'static str, why: impl Into<String>) {
+        let why = why.into();
+        if !self.not_checked.iter().any(|known| known.id == id && known.why == why) {
+            self.not_checked.push(NotChecked { id, why });
+        }
+    }
+}
+
+/// Durations (s) whose share among the tool phases has to be counted for [`check`].
+pub fn probes_s(model: &Model) -> Vec<f64> {
+    phases::probes_s(model)
+}
+
+/// Holds every closed form of `model` against a sample. The sample must have been taken with [`probes_s`] of the model
+/// that was played.
+pub fn check(model: &Model, sample: &Sample) -> Checks {
+    let mut checks = Checks::default();
+    if sample.sessions() == 0 {
+        return checks;
+    }
+    let facts = Facts::new(model, sample);
+    sizes::check(&facts, &mut checks);
+    costs::check(&facts, &mut checks);
+    phases::check(&facts, &mut checks);
+    retries::check(&facts, &mut checks);
+    for (ids, why) in LATER {
+        for id in *ids {
+            checks.refuse(id, *why);
+        }
+    }
+    checks
+}
+
+/// Forms of what a scenario of this version can't hold.
+const LATER: &[(&[&str], &str)] = &[
+    (&["cache.lifetime_break_even"], "it compares two lifetimes, and a run has one"),
+    (&["cache.keep_alive"], "the scenario has no keep_alive"),
+    (&["latency.hedged"], "the scenario has no hedge_after"),
+    (&["limit.bucket", "queue.mmc", "queue.mg1", "queue.little", "cache.shared_prefix"], "the scenario has no [fleet]"),
+    (&["budget.reserve"], "the scenario has no [budget]"),
+    (&["outcome.pass_k"], "the scenario has no [outcome]"),
+    (&["context.compaction"], "the scenario has no compact_at"),
+];
+
+/// Whether `events` expected events are enough, none, or too few to tell.
+enum Events {
+    Enough,
+    None,
+    TooFew(String),
+}
+
+fn events(expected: f64) -> Events {
+    if expected <= NO_EVENTS {
+        Events::None
+    } else if expected < FEWEST_EVENTS {
+        Events::TooFew(format!(
+            "only {} such events are expected in a sample of this size; more sessions would show them",
+            if expected < 0.1 { "a fraction of one".to_owned() } else { format!("{expected:.1}") }
+        ))
+    } else {
+        Events::Enough
+    }
+}
+
+pub use phases::phase_quantiles;

@@ -1,0 +1,329 @@
+//! How long a tool phase lasts.
+
+use super::facts::{AttemptChances, Facts, can_fail, mean_attempt_s, near_normal};
+use super::{Check, Checks, Events, NotChecked, events};
+use crate::dist::{Dist, survival_integral};
+use crate::model::{Model, Tool};
+use crate::stats::{Estimate, Rate};
+use crate::theory::{latency, retry};
+
+const PROBED: [f64; 3] = [0.5, 0.95, 0.99];
+
+/// The distribution function of a phase: the slowest of independent calls that start together,
+/// `Π_i E[F_i(x)^{M_i}]`, or the sum of one tool's exponential calls.
+pub(super) struct PhaseLaw<'a> {
+    tools: &'a [Tool],
+    /// (mean, calls) of an Erlang sum.
+    erlang: Option<(f64, u64)>,
+}
+
+impl<'a> PhaseLaw<'a> {
+    /// Of a model, or the assumption that fails.
+    pub fn of(model: &'a Model) -> Result<Self, String> {
+        let phase = &model.phase;
+        for tool in &phase.tools {
+            if tool.retry.attempts > 1 && can_fail(tool) {
+                return Err("calls are retried".to_owned());
+            }
+        }
+        let law = Self { tools: &phase.tools, erlang: None };
+        let used = phase.tools.iter().filter(|t| t.calls.as_constant() != Some(0)).count();
+        if used <= 1 {
+            let Some(tool) = phase.tools.iter().find(|t| t.calls.as_constant() != Some(0)) else { return Ok(law) };
+            if !phase.one_at_a_time || tool.calls.as_constant() == Some(1) {
+                return Ok(law);
+            }
+            return match (&tool.latency_s, tool.calls.as_constant()) {
+                (Dist::Exponential(_), Some(m)) if !can_fail(tool) => {
+                    Ok(Self { tools: &phase.tools, erlang: Some((tool.latency_s.mean(), m)) })
+                }
+                _ => Err("calls run one after another, and their sum has no closed form here".to_owned()),
+            };
+        }
+        if phase.one_at_a_time {
+            return Err("tools run one after another, and their sum has no closed form here".to_owned());
+        }
+        if phase.after.iter().any(|before| !before.is_empty()) {
+            return Err("some calls wait for others (`after`)".to_owned());
+        }
+        Ok(law)
+    }
+
+    /// `P(phase > x)`.
+    pub fn sf(&self, x: f64) -> f64 {
+        if let Some((mu, m)) = self.erlang {
+            return 1.0 - latency::sequential_cdf(mu, m, x);
+        }
+        let log_cdf: f64 = self.tools.iter().map(|tool| log_generating(tool, call_sf(tool, x))).sum();
+        -log_cdf.exp_m1()
+    }
+
+    fn quantile(&self, p: f64) -> f64 {
+        if p <= 0.0 {
+            return 0.0;
+        }
+        let target = 1.0 - p;
+        let (mut low, mut high) = (0.0, 1e-6);
+        while self.sf(high) > target {
+            low = high;
+            high *= 2.0;
+            if high > 1e15 {
+                return f64::INFINITY;
+            }
+        }
+        for _ in 0..100 {
+            let middle = f64::midpoint(low, high);
+            if self.sf(middle) > target { low = middle } else { high = middle }
+        }
+        high
+    }
+
+    fn mean(&self) -> f64 {
+        if let Some((mu, m)) = self.erlang {
+            return mu * m as f64;
+        }
+        let kinks: Vec<f64> = self
+            .tools
+            .iter()
+            .flat_map(|t| {
+                let mut kinks = t.latency_s.kinks();
+                kinks.extend([t.timeout_s, t.retry.deadline_s]);
+                kinks.extend(t.reject_latency_s.kinks());
+                kinks
+            })
+            .filter(|x| x.is_finite())
+            .collect();
+        survival_integral(|x| self.sf(x), |p| self.quantile(p), &kinks, f64::INFINITY)
+    }
+}
+
+/// `P(one call lasts longer than x)` for a call that isn't retried.
+fn call_sf(tool: &Tool, x: f64) -> f64 {
+    if x >= tool.timeout_s.min(tool.retry.deadline_s) {
+        return 0.0;
+    }
+    let lost = tool.lost_request + tool.lost_reply;
+    let served = (1.0 - tool.fault_chance()).max(0.0);
+    let mut sf = lost + served * tool.latency_s.sf(x);
+    if tool.rejected > 0.0 {
+        sf += tool.rejected * tool.reject_latency_s.sf(x);
+    }
+    sf
+}
+
+/// `ln E[F^M]`, exact for a small `1 - F`.
+fn log_generating(tool: &Tool, sf: f64) -> f64 {
+    match tool.calls.as_constant() {
+        Some(m) => m as f64 * (-sf).ln_1p(),
+        None if sf < 1e-9 => -tool.calls.mean() * sf,
+        None => tool.calls.generating(1.0 - sf).ln(),
+    }
+}
+
+/// A bound on the chance that a phase lasts longer than `x`: the sum over calls, each with its share of the time.
+pub(super) fn rare_sf(model: &Model, x: f64) -> f64 {
+    if let Ok(law) = PhaseLaw::of(model) {
+        return law.sf(x);
+    }
+    let tools = &model.phase.tools;
+    let share_s = x / tools.len().max(1) as f64;
+    tools
+        .iter()
+        .map(|tool| {
+            let most_calls =
+                tool.calls.as_constant().map_or_else(|| tool.calls.law().quantile(1.0 - 1e-13), |n| n as f64);
+            let calls_s = if model.phase.one_at_a_time { share_s / most_calls.max(1.0) } else { share_s };
+            let attempts = f64::from(tool.retry.attempts);
+            let waits_s = (attempts - 1.0) * tool.retry.cap_s;
+            let each_s = (calls_s - waits_s) / attempts;
+            let longest_s = tool.timeout_s.min(tool.retry.deadline_s);
+            if longest_s.min(tool.retry.deadline_s / attempts) <= each_s || most_calls <= 0.0 {
+                0.0
+            } else if each_s <= 0.0 {
+                1.0
+            } else {
+                tool.calls.mean() * attempts * call_sf(tool, each_s).min(1.0)
+            }
+        })
+        .sum()
+}
+
+pub(super) fn probes_s(model: &Model) -> Vec<f64> {
+    if model.phase.tools.is_empty() {
+        return Vec::new();
+    }
+    PhaseLaw::of(model).map_or_else(
+        |_| Vec::new(),
+        |law| PROBED.iter().map(|p| law.quantile(*p)).filter(|x| x.is_finite() && *x > 0.0).collect(),
+    )
+}
+
+pub(super) fn check(facts: &Facts<'_>, checks: &mut Checks) {
+    const ALL: [&str; 4] = ["latency.parallel", "latency.sequential", "latency.timeout", "latency.any"];
+    let model = facts.model;
+    let phase = &model.phase;
+    let Some(mean_seen) = facts.sample.ratio(Rate::ToolPhase).filter(|_| !phase.tools.is_empty()) else {
+        for id in ALL {
+            checks.refuse(id, "there is no tool phase");
+        }
+        return;
+    };
+    let used: Vec<&Tool> = phase.tools.iter().filter(|t| t.calls.as_constant() != Some(0)).collect();
+    let exponential = match used.as_slice() {
+        [tool] => match (&tool.latency_s, tool.calls.as_constant()) {
+            (Dist::Exponential(_), Some(m)) => Some((tool.latency_s.mean(), m, *tool)),
+            _ => None,
+        },
+        _ => None,
+    };
+    let id = match exponential {
+        Some((_, m, tool)) if !can_fail(tool) && phase.one_at_a_time && m > 1 => ALL[1],
+        Some((_, _, tool)) if !can_fail(tool) => ALL[0],
+        Some((_, _, tool)) if tool.timeout_s.is_finite() && tool.fault_chance() <= 0.0 => ALL[2],
+        _ if phase.one_at_a_time => ALL[1],
+        _ => ALL[3],
+    };
+    for other in ALL.into_iter().filter(|other| *other != id) {
+        checks.refuse(other, why_not(other, exponential.map(|e| e.2), phase.one_at_a_time));
+    }
+    match PhaseLaw::of(model) {
+        Ok(law) => check_law(facts, &law, id, exponential.map(|(mu, m, _)| (mu, m)), mean_seen, checks),
+        Err(why) => match chain_mean(model) {
+            Some(expected) => {
+                let phases = facts.sample.sessions() as f64 * facts.phases().max(1.0);
+                match used.iter().try_for_each(|t| near_normal(&t.latency_s, phases).or_else(|why| capped(t, why))) {
+                    Ok(()) => {
+                        checks.add(Ok(Check::new(id, "Σ E[calls]·E[call]", "tool_phase_s mean", expected, mean_seen)))
+                    }
+                    Err(why) => checks.refuse(id, why),
+                }
+            }
+            None => checks.refuse(id, why),
+        },
+    }
+}
+
+/// A timeout bounds a heavy tail.
+fn capped(tool: &Tool, why: String) -> Result<(), String> {
+    if tool.timeout_s.is_finite() { Ok(()) } else { Err(why) }
+}
+
+fn why_not(id: &str, exponential: Option<&Tool>, one_at_a_time: bool) -> String {
+    match (id, exponential) {
+        ("latency.any", Some(_)) => "the exponential law has its own form".to_owned(),
+        ("latency.any", None) => "calls run one after another".to_owned(),
+        ("latency.sequential", _) if !one_at_a_time => "calls run in parallel".to_owned(),
+        ("latency.parallel", Some(tool)) if can_fail(tool) => "calls can fail or time out".to_owned(),
+        ("latency.parallel", _) if one_at_a_time => "calls run one after another".to_owned(),
+        ("latency.timeout", Some(tool)) if tool.fault_chance() > 0.0 => "attempts can be lost or rejected".to_owned(),
+        ("latency.timeout", Some(_)) => "no timeout that could bite".to_owned(),
+        _ => "it needs one exponential tool with a fixed number of calls".to_owned(),
+    }
+}
+
+fn check_law(
+    facts: &Facts<'_>,
+    law: &PhaseLaw<'_>,
+    id: &'static str,
+    exponential: Option<(f64, u64)>,
+    mean_seen: Estimate,
+    checks: &mut Checks,
+) {
+    let phases = facts.sample.sessions() as f64 * facts.phases();
+    let (mean_formula, quantile_formula) = match (id, exponential) {
+        ("latency.parallel", Some(_)) => ("μ·H_m", "−μ·ln(1−p^(1/m))"),
+        ("latency.sequential", Some(_)) => ("m·μ", "Erlang quantile"),
+        ("latency.timeout", Some((_, 1))) => ("μ(1−e^(−τ/μ))", "F⁻¹(p)"),
+        ("latency.timeout", Some(_)) => ("∫ 1−F^m up to τ", "F⁻¹(p^(1/m))"),
+        _ => ("∫ 1−ΠF^m", "(ΠF^m)⁻¹(p)"),
+    };
+    let heavy = law.tools.iter().try_for_each(|t| near_normal(&t.latency_s, phases).or_else(|why| capped(t, why)));
+    match heavy {
+        Ok(()) => {
+            let expected = match (id, exponential) {
+                ("latency.parallel", Some((mu, m))) => latency::parallel_mean(mu, m),
+                _ => law.mean(),
+            };
+            checks.add(Ok(Check::new(id, mean_formula, "tool_phase_s mean", expected, mean_seen)));
+        }
+        Err(why) => checks.refuse(id, format!("mean: {why}")),
+    }
+    if let (Some((mu, m)), Some(seen)) = (exponential, facts.sample.ratio(Rate::ToolPhaseSquared)) {
+        let second = match id {
+            "latency.parallel" => Some(latency::parallel_variance(mu, m) + latency::parallel_mean(mu, m).powi(2)),
+            "latency.sequential" => Some(mu * mu * (m + m * m) as f64),
+            _ => None,
+        };
+        if let Some(expected) = second {
+            let formula = if id == "latency.parallel" { "μ²·Σ1/i² + (μ·H_m)²" } else { "m·μ² + (m·μ)²" };
+            checks.add(Ok(Check::new(id, formula, "tool_phase_s² mean", expected, seen)));
+        }
+    }
+    for (index, p) in PROBED.into_iter().enumerate() {
+        let at_s = match (id, exponential) {
+            ("latency.parallel", Some((mu, m))) => latency::parallel_quantile(mu, m, p),
+            _ => law.quantile(p),
+        };
+        let Some(seen) = facts.sample.phases_within_probe(index) else { continue };
+        let share = 1.0 - law.sf(at_s);
+        checks.add(match events((1.0 - share).min(share) * phases) {
+            Events::TooFew(why) => Err(NotChecked { id, why: format!("p{}: {why}", p * 100.0) }),
+            _ => {
+                let of = format!("share of phases within {at_s:.4} s (p{})", p * 100.0);
+                Ok(Check::new(id, quantile_formula, of, share, seen))
+            }
+        });
+    }
+}
+
+/// The mean of phases whose tools never overlap: each waits for all before it, or there is one. Within a tool the calls
+/// run one after another, or are one, or are the slowest of calls that aren't retried.
+fn chain_mean(model: &Model) -> Option<f64> {
+    let phase = &model.phase;
+    let mut chain: Option<usize> = None;
+    let mut mean = 0.0;
+    for &index in &phase.order {
+        let tool = &phase.tools[index];
+        if tool.calls.as_constant() == Some(0) {
+            return None;
+        }
+        let follows = match (chain, phase.after[index].as_slice()) {
+            (None, []) => true,
+            (Some(last), before) => before.contains(&last),
+            _ => false,
+        };
+        if !follows {
+            return None;
+        }
+        chain = Some(index);
+        mean += tool_mean(tool, phase.one_at_a_time)?;
+    }
+    Some(mean)
+}
+
+fn tool_mean(tool: &Tool, one_at_a_time: bool) -> Option<f64> {
+    let retried = tool.retry.attempts > 1 && can_fail(tool);
+    let at_most_one = tool.calls.at_least(2) <= 0.0;
+    if one_at_a_time || at_most_one {
+        if tool.retry.deadline_s.is_finite() {
+            return None;
+        }
+        let chances = AttemptChances::of(tool);
+        let attempts = retry::attempts(chances.a, chances.b, tool.retry.attempts);
+        let waits = retry::wait_per_call(&tool.retry, chances.fail())?;
+        return Some(tool.calls.mean() * (attempts * mean_attempt_s(tool) + waits));
+    }
+    if retried {
+        return None;
+    }
+    Some(PhaseLaw { tools: std::slice::from_ref(tool), erlang: None }.mean())
+}
+
+/// Points (p, seconds) of the phase's quantile curve, where it has a closed form; for a chart.
+pub fn phase_quantiles(model: &Model, ps: &[f64]) -> Option<Vec<(f64, f64)>> {
+    if model.phase.tools.is_empty() {
+        return None;
+    }
+    let law = PhaseLaw::of(model).ok()?;
+    Some(ps.iter().map(|p| (*p, law.quantile(*p))).collect())
+}

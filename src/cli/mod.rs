@@ -1,0 +1,118 @@
+//! The command line: knows every command, decides nothing.
+
+mod check;
+mod completions;
+mod init;
+mod output;
+mod prices;
+mod progress;
+mod run;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{Args, Parser, Subcommand};
+
+use crate::Error;
+use crate::scenario::{Request, Scenario};
+use crate::simulate::Options;
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default().bold())
+    .placeholder(AnsiColor::Cyan.on_default());
+
+/// What will your LLM agents cost, and how long will they take? Before you run them.
+///
+/// Describe one kind of agent session in a TOML file: its prompt, turns, tools, retries and cache. agent-sim plays many
+/// such sessions and answers in dollars and seconds, each figure with its 95 % interval, and holds its own figures
+/// against closed forms.
+#[derive(Debug, Parser)]
+#[command(name = "agent-sim", version, styles = STYLES, after_help = EXAMPLES, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Start here:
+  agent-sim init                              write a commented scenario.toml
+  agent-sim run scenario.toml                 what it costs and how long it takes
+  agent-sim run scenario.toml --set cache.lifetime=1h
+  agent-sim check scenario.toml               hold the simulation against closed forms
+  agent-sim prices claude-sonnet-4-6          one model's prices, with their source
+
+Exit codes: 0 done, 1 the run failed, 2 the file or the arguments are wrong, 4 a closed form disagrees (check only)";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Play a scenario and say what it costs and how long it takes
+    Run(run::Run),
+    /// Hold every closed form that applies against the simulation
+    Check(check::Check),
+    /// Write a commented scenario to start from
+    Init(init::Init),
+    /// Show the price sheet, or one model's prices with their source
+    Prices(prices::Prices),
+    /// Print a completion script for your shell
+    Completions(completions::Completions),
+}
+
+/// What `run` and `check` have in common.
+#[derive(Debug, Args)]
+struct Which {
+    /// The scenario file
+    file: PathBuf,
+    /// Override a key of the file, as often as you like: --set session.turns=20 --set tools.search.timeout=5s
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Sessions to play (the file's `[run] sessions`, or 100000)
+    #[arg(long, value_name = "N")]
+    sessions: Option<String>,
+    /// Number that names the simulated world; the same seed gives the same figures (the file's, or 1)
+    #[arg(long, value_name = "N")]
+    seed: Option<String>,
+    /// Threads (one per core); the answer doesn't depend on it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+}
+
+impl Which {
+    fn load(&self, strategy: Option<&str>) -> Result<Scenario, Error> {
+        let mut sets = self.set.clone();
+        sets.extend(self.sessions.iter().map(|n| format!("run.sessions={n}")));
+        sets.extend(self.seed.iter().map(|n| format!("run.seed={n}")));
+        Ok(Scenario::load(&self.file, &Request { sets: &sets, strategy })?)
+    }
+
+    fn options(&self) -> Options {
+        Options { threads: self.threads.map(usize::from) }
+    }
+}
+
+/// Runs the command that the arguments ask for.
+///
+/// # Errors
+/// What the command says; [`Error::exit_code`] tells whose turn it is.
+pub fn run(cli: Cli) -> Result<ExitCode, Error> {
+    match cli.command {
+        Command::Run(command) => command.run(),
+        Command::Check(command) => command.run(),
+        Command::Init(command) => command.run(),
+        Command::Prices(command) => command.run(),
+        Command::Completions(command) => command.run(),
+    }
+}
+
+/// Shows an error on standard error, with its lines of the file where it has some.
+pub fn explain(error: &Error) -> ExitCode {
+    let text = match error {
+        Error::Output(io) if io.kind() == std::io::ErrorKind::BrokenPipe => return ExitCode::SUCCESS,
+        Error::Scenario(scenario) => scenario.render(true),
+        other => format!("error: {other}"),
+    };
+    anstream::eprintln!("{text}");
+    ExitCode::from(error.exit_code())
+}

@@ -1,0 +1,126 @@
+//! Sessions that share nothing, on all cores.
+//!
+//! Sessions are played in fixed chunks by number; each chunk fills a collector of its own, and the collectors are
+//! merged in order. So no sum depends on the number of threads.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::rng::SessionDraws;
+use crate::model::Model;
+use crate::session::{Bill, Outcome, Record, Session, Step, Turn, Workspace, play_phase};
+
+/// Sessions in a chunk.
+const CHUNK: u64 = 1_024;
+/// Chunks whose collectors may be in memory at once.
+const BATCH: u64 = 64;
+
+/// What becomes of the sessions.
+pub trait Collect: Send + Sized {
+    /// An empty collector of the same kind, for one chunk.
+    fn empty(&self) -> Self;
+    /// Whether the turns of this session are wanted.
+    fn watches(&self, session: u64) -> bool;
+    /// One turn of a watched session.
+    fn turn(&mut self, turn: &Turn);
+    /// The length of every tool phase, s.
+    fn phase(&mut self, _duration_s: f64) {}
+    /// A session that is over.
+    fn session(&mut self, number: u64, record: &Record, bill: &Bill);
+    /// Called once a chunk is complete, on the thread that played it.
+    fn close(&mut self) {}
+    /// Takes in the next chunk.
+    fn merge(&mut self, next: Self);
+}
+
+/// What to play.
+#[derive(Debug, Clone)]
+pub struct Play<'a> {
+    /// The sessions' model.
+    pub model: &'a Model,
+    /// Names the world: the same seed gives the same sessions.
+    pub seed: u64,
+    /// Numbers of the sessions.
+    pub sessions: Range<u64>,
+}
+
+impl Play<'_> {
+    /// Plays the sessions into `into`, on the current rayon pool. `progress` hears the number of sessions done since it
+    /// was last called.
+    pub fn run<C: Collect + Sync>(&self, into: &mut C, progress: &(dyn Fn(u64) + Sync)) {
+        let mut from = self.sessions.start;
+        while from < self.sessions.end {
+            let to = self.sessions.end.min(from + CHUNK * BATCH);
+            let starts: Vec<u64> = (from..to).step_by(CHUNK as usize).collect();
+            let shared = &*into;
+            let chunks: Vec<C> = starts
+                .into_par_iter()
+                .map(|start| {
+                    let mut chunk = shared.empty();
+                    let end = to.min(start + CHUNK);
+                    let mut room = Workspace::default();
+                    for number in start..end {
+                        play_session(self.model, self.seed, number, &mut room, &mut chunk);
+                    }
+                    chunk.close();
+                    progress(end - start);
+                    chunk
+                })
+                .collect();
+            for chunk in chunks {
+                into.merge(chunk);
+            }
+            from = to;
+        }
+    }
+}
+
+/// Plays one session from its first request to its end.
+pub fn play_session<C: Collect>(model: &Model, seed: u64, number: u64, room: &mut Workspace, into: &mut C) {
+    let watched = into.watches(number);
+    let mut session = Session::new(model, SessionDraws::new(seed, number));
+    let mut now_s = 0.0;
+    let outcome: Outcome = loop {
+        let call = match session.next_step(now_s) {
+            Step::End(outcome) => break outcome,
+            Step::Call(call) => call,
+        };
+        let started_s = now_s;
+        now_s += call.duration_s();
+        let tool_phase_s = if call.answers {
+            None
+        } else {
+            let phase = play_phase(model, session.draws(), call.turn, room);
+            session.after_tools(&phase);
+            into.phase(phase.duration_s);
+            now_s += phase.duration_s;
+            Some(phase.duration_s)
+        };
+        if watched {
+            into.turn(&Turn {
+                number: call.turn,
+                latency_s: now_s - started_s,
+                tool_phase_s,
+                first_token_s: call.first_token_s,
+                usage: session.usage(&call),
+            });
+        }
+    };
+    let (record, bill) = session.finish(outcome, now_s);
+    into.session(number, &record, &bill);
+}
+
+/// Runs `work` on this many threads, or on one per core.
+///
+/// # Errors
+/// Where the threads can't be started.
+pub fn with_threads<T: Send>(threads: Option<usize>, work: impl FnOnce() -> T + Send) -> Result<T, String> {
+    match threads {
+        None => Ok(work()),
+        Some(n) => {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().map_err(|e| e.to_string())?;
+            Ok(pool.install(work))
+        }
+    }
+}

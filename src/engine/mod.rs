@@ -1,0 +1,6 @@
+//! Playing sessions: alone, many in parallel.
+
+pub mod alone;
+pub mod rng;
+
+pub use alone::{Collect, Play, with_threads};

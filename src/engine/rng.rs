@@ -1,0 +1,69 @@
+//! The only maker of generators.
+//!
+//! Every published figure is defined by this file and by the version of `rand_distr`: [`SessionDraws`] turns (seed,
+//! session, purpose, turn) into a 64-bit number by a frozen mixing function, and a fresh `Xoshiro256PlusPlus` starts
+//! there. Golden values in the tests hold it fixed.
+
+use rand::SeedableRng;
+use rand::rngs::Xoshiro256PlusPlus;
+
+use crate::session::{Draws, Purpose};
+
+/// The finaliser of `SplitMix64` (Steele, Lea and Flood 2014).
+#[inline]
+const fn mix(mut z: u64) -> u64 {
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// The random streams of one session.
+#[derive(Debug, Clone, Copy)]
+pub struct SessionDraws {
+    key: u64,
+}
+
+impl SessionDraws {
+    /// The streams of session number `session` under `seed`.
+    #[inline]
+    pub fn new(seed: u64, session: u64) -> Self {
+        Self { key: mix(mix(seed.wrapping_add(GOLDEN)) ^ session.wrapping_mul(GOLDEN)) }
+    }
+}
+
+/// One number per purpose: 5 bits of kind, 11 of tool, 16 of call. `model`'s limits keep the parts apart.
+#[inline]
+const fn code(purpose: Purpose) -> u64 {
+    let (kind, tool, call) = match purpose {
+        Purpose::Turns => (1, 0, 0),
+        Purpose::System => (2, 0, 0),
+        Purpose::Task => (3, 0, 0),
+        Purpose::Warm => (4, 0, 0),
+        Purpose::Output => (5, 0, 0),
+        Purpose::FirstToken => (6, 0, 0),
+        Purpose::OutputRate => (7, 0, 0),
+        Purpose::Calls { tool } => (8, tool, 0),
+        Purpose::Fate { tool } => (9, tool, 0),
+        Purpose::Latency { tool } => (10, tool, 0),
+        Purpose::Result { tool } => (11, tool, 0),
+        Purpose::Error { tool } => (12, tool, 0),
+        Purpose::Retry { tool, call } => (13, tool, call),
+    };
+    (kind << 27) | ((tool as u64) << 16) | call
+}
+
+impl Draws for SessionDraws {
+    type Stream = Xoshiro256PlusPlus;
+
+    #[inline]
+    fn stream(&self, purpose: Purpose, turn: u64) -> Xoshiro256PlusPlus {
+        // (purpose, turn) fill 64 bits and an odd factor keeps different pairs different; `seed_from_u64` then takes
+        // four SplitMix64 steps of GOLDEN each, and no difference of two codes is such a multiple by accident: the
+        // factor isn't GOLDEN's
+        const SPREAD: u64 = 0xD1B5_4A32_D192_ED03;
+        let pair = (code(purpose) << 32) | turn;
+        Xoshiro256PlusPlus::seed_from_u64(self.key ^ pair.wrapping_mul(SPREAD))
+    }
+}

@@ -1,0 +1,12 @@
+//! Money: the dated price sheet, the partition of a call's tokens, and what it costs.
+//!
+//! All money is whole pico-dollars (10⁻¹² $). A published price per million tokens is then a whole number per token,
+//! sums are exact, and floats appear only where a report shows dollars.
+
+mod money;
+mod sheet;
+mod tariff;
+
+pub use money::{MoneyError, PicoUsd, PicoUsdPerToken};
+pub use sheet::{Lifetimes, Row, SHEET_DATE, Sheet, TierRow, UnknownModel, lifetime_label};
+pub use tariff::{Rates, Tariff, Usage};

@@ -1,0 +1,341 @@
+//! The price sheet: dated rows as data, each with its source.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
+use std::str::FromStr;
+use std::sync::LazyLock;
+
+use super::{PicoUsdPerToken, Rates, Tariff};
+use jiff::civil::Date;
+
+/// The day to which the sheet was brought up; prices are those of this day unless a scenario says `as_of`.
+pub const SHEET_DATE: Date = jiff::civil::date(2026, 11, 29);
+
+static EMBEDDED: LazyLock<Sheet> = LazyLock::new(|| match Sheet::parse(include_str!("sheet.tsv")) {
+    Ok(sheet) => sheet,
+    Err(error) => panic!("the embedded price sheet is broken, which its own test excludes: {error}"),
+});
+
+/// Prices of writing to the cache: by lifetime in seconds, or one for every lifetime.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Lifetimes {
+    /// The same price whatever the lifetime: providers that charge nothing extra for a write bill it as input.
+    pub any: Option<PicoUsdPerToken>,
+    /// Lifetime in seconds → price.
+    pub by_seconds: BTreeMap<u64, PicoUsdPerToken>,
+}
+
+impl Lifetimes {
+    /// The price of a write that lives `seconds`, if one is known.
+    pub fn price(&self, seconds: u64) -> Option<PicoUsdPerToken> {
+        self.by_seconds.get(&seconds).copied().or(self.any)
+    }
+
+    /// Whether any write price is known.
+    pub fn is_empty(&self) -> bool {
+        self.any.is_none() && self.by_seconds.is_empty()
+    }
+
+    /// The lifetimes on offer, for a message: `5m, 1h`.
+    pub fn offered(&self) -> String {
+        if self.any.is_some() && self.by_seconds.is_empty() {
+            return "any duration".to_owned();
+        }
+        self.by_seconds.keys().map(|s| lifetime_label(*s)).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// `300` → `5m`.
+pub fn lifetime_label(seconds: u64) -> String {
+    match seconds {
+        s if s > 0 && s.is_multiple_of(3600) => format!("{}h", s / 3600),
+        s if s > 0 && s.is_multiple_of(60) => format!("{}m", s / 60),
+        s => format!("{s}s"),
+    }
+}
+
+/// The second set of prices of a model, for long prompts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TierRow {
+    /// The smallest prompt (hit + written + plain) that is billed at these prices.
+    pub from_tokens: u64,
+    /// Input price.
+    pub input: PicoUsdPerToken,
+    /// Output price.
+    pub output: PicoUsdPerToken,
+    /// Price of a cache read, if known.
+    pub read: Option<PicoUsdPerToken>,
+    /// Prices of cache writes.
+    pub writes: Lifetimes,
+}
+
+/// One model's prices from a date on.
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// Who bills.
+    pub provider: String,
+    /// The model's name as the provider writes it.
+    pub model: String,
+    /// First day of these prices, where known.
+    pub from: Option<Date>,
+    /// Input price.
+    pub input: PicoUsdPerToken,
+    /// Output price.
+    pub output: PicoUsdPerToken,
+    /// Price of a cache read, if known.
+    pub read: Option<PicoUsdPerToken>,
+    /// Prices of cache writes.
+    pub writes: Lifetimes,
+    /// Long-context prices.
+    pub tier: Option<TierRow>,
+    /// The largest prompt, tokens.
+    pub context_tokens: Option<u64>,
+    /// The largest output, tokens.
+    pub max_output_tokens: Option<u64>,
+    /// A shorter prompt is neither read from nor written to the cache.
+    pub min_cacheable_tokens: u64,
+    /// Hits round down to a multiple of this.
+    pub hit_granularity_tokens: u64,
+    /// Whether the provider's output count holds the thinking tokens (they are billed as output either way).
+    pub thinking_in_output: bool,
+    /// The day on which the model is switched off, where announced.
+    pub retires: Option<Date>,
+    /// Where the prices were read.
+    pub source: String,
+    /// When the source was read.
+    pub source_date: String,
+    /// What else is to be known.
+    pub notes: String,
+}
+
+/// A name that isn't on the sheet.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no model `{name}` on the price sheet{}", nearest_text(.nearest))]
+pub struct UnknownModel {
+    /// What was asked for.
+    pub name: String,
+    /// The most similar names on the sheet, best first.
+    pub nearest: Vec<String>,
+}
+
+fn nearest_text(nearest: &[String]) -> String {
+    if nearest.is_empty() { String::new() } else { format!("; the nearest are {}", nearest.join(", ")) }
+}
+
+/// A cache lifetime for which the row has no price.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{model} has no price for {what}")]
+pub struct MissingPrice {
+    model: String,
+    what: String,
+}
+
+impl Row {
+    /// The tariff of calls that don't cache (`None`), or that write both prefix and messages with the given lifetime
+    /// in seconds.
+    ///
+    /// # Errors
+    /// Where a price that would be used isn't known.
+    pub fn tariff(&self, lifetime_s: Option<u64>) -> Result<Tariff, MissingPrice> {
+        let rates = |input, output, read: Option<PicoUsdPerToken>, writes: &Lifetimes| {
+            let (read, write) = match lifetime_s {
+                None => (input, input),
+                Some(seconds) => {
+                    let missing = |what: String| MissingPrice { model: self.model.clone(), what };
+                    (
+                        read.ok_or_else(|| missing("a cache read".to_owned()))?,
+                        writes
+                            .price(seconds)
+                            .ok_or_else(|| missing(format!("a cache write that lives {}", lifetime_label(seconds))))?,
+                    )
+                }
+            };
+            Ok(Rates { input, read, write_prefix: write, write_messages: write, output })
+        };
+        Ok(Tariff {
+            base: rates(self.input, self.output, self.read, &self.writes)?,
+            tier: match &self.tier {
+                Some(t) => Some((t.from_tokens, rates(t.input, t.output, t.read, &t.writes)?)),
+                None => None,
+            },
+        })
+    }
+}
+
+/// All rows.
+#[derive(Debug, Clone)]
+pub struct Sheet {
+    rows: Vec<Row>,
+}
+
+impl Sheet {
+    /// The sheet that comes with the program.
+    pub fn embedded() -> &'static Sheet {
+        &EMBEDDED
+    }
+
+    /// Reads tab-separated rows in the columns of `sheet.tsv`.
+    ///
+    /// # Errors
+    /// Where a row lacks a column, a number or a date can't be read, or a price is out of range.
+    pub fn parse(text: &str) -> Result<Sheet, Box<dyn std::error::Error + Send + Sync>> {
+        let mut reader = csv::ReaderBuilder::new().delimiter(b'\t').from_reader(text.as_bytes());
+        let header = reader.headers()?.clone();
+        let mut rows = Vec::new();
+        for record in reader.records() {
+            let line = Line { header: &header, record: &record?, read: RefCell::default() };
+            let name = line.text("model")?.to_owned();
+            rows.push(row(&line).and_then(|row| line.all_read().map(|()| row)).map_err(|e| format!("{name}: {e}"))?);
+        }
+        Ok(Sheet { rows })
+    }
+
+    /// Every row, in the sheet's order.
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// The row of `name` (`claude-sonnet-4-6` or `anthropic/claude-sonnet-4-6`) that is in force on a day; without
+    /// one, on [`SHEET_DATE`].
+    ///
+    /// # Errors
+    /// Where no model has that name; the nearest names come with the error.
+    pub fn find<'a>(&'a self, name: &str, as_of: Option<Date>) -> Result<&'a Row, UnknownModel> {
+        let day = as_of.unwrap_or(SHEET_DATE);
+        let rows: Vec<&Row> = self.history(name).collect();
+        rows.iter()
+            .rev()
+            .find(|row| row.from.is_none_or(|from| from <= day))
+            .or(rows.first())
+            .copied()
+            .ok_or_else(|| UnknownModel { name: name.to_owned(), nearest: self.nearest(name) })
+    }
+
+    /// Every row of a model, oldest first.
+    pub fn history<'a, 'n>(&'a self, name: &'n str) -> impl Iterator<Item = &'a Row> + use<'a, 'n> {
+        self.rows.iter().filter(move |row| row.model == name || name == format!("{}/{}", row.provider, row.model))
+    }
+
+    /// The next change of price after a day, if one is known.
+    pub fn next_change(&self, row: &Row, as_of: Option<Date>) -> Option<&Row> {
+        let day = as_of.unwrap_or(SHEET_DATE);
+        self.rows.iter().find(|r| r.model == row.model && r.from.is_some_and(|from| from > day))
+    }
+
+    fn nearest(&self, name: &str) -> Vec<String> {
+        let wanted = name.rsplit('/').next().unwrap_or(name).to_lowercase();
+        let mut scored: Vec<(f64, &str)> = self
+            .rows
+            .iter()
+            .map(|row| {
+                let model = row.model.to_lowercase();
+                let score = strsim::jaro_winkler(&model, &wanted) + f64::from(model.contains(&wanted));
+                (score, row.model.as_str())
+            })
+            .filter(|(score, _)| *score > 0.7)
+            .collect();
+        scored.sort_by(|a, b| b.0.total_cmp(&a.0));
+        scored.dedup_by(|a, b| a.1 == b.1);
+        scored.into_iter().take(3).map(|(_, model)| model.to_owned()).collect()
+    }
+}
+
+type RowError = Box<dyn std::error::Error + Send + Sync>;
+
+/// One record of the sheet, which knows what of it was read: a column that nobody reads is an error, not decoration.
+struct Line<'a> {
+    header: &'a csv::StringRecord,
+    record: &'a csv::StringRecord,
+    read: RefCell<BTreeSet<usize>>,
+}
+
+impl Line<'_> {
+    fn text(&self, column: &str) -> Result<&str, RowError> {
+        let index =
+            self.header.iter().position(|h| h == column).ok_or_else(|| format!("the column `{column}` is missing"))?;
+        self.read.borrow_mut().insert(index);
+        Ok(self.record.get(index).unwrap_or_default())
+    }
+
+    fn parsed<T: FromStr<Err: Display>>(&self, column: &str) -> Result<Option<T>, RowError> {
+        match self.text(column)? {
+            "" => Ok(None),
+            text => text.parse().map(Some).map_err(|e| format!("`{column}` is `{text}`: {e}").into()),
+        }
+    }
+
+    fn price(&self, column: &str) -> Result<Option<PicoUsdPerToken>, RowError> {
+        Ok(self.parsed(column)?.map(PicoUsdPerToken::from_usd_per_million).transpose()?)
+    }
+
+    fn needed_price(&self, column: &str) -> Result<PicoUsdPerToken, RowError> {
+        self.price(column)?.ok_or_else(|| format!("`{column}` is empty").into())
+    }
+
+    fn yes(&self, column: &str) -> Result<bool, RowError> {
+        match self.text(column)? {
+            "yes" => Ok(true),
+            "no" => Ok(false),
+            other => Err(format!("`{column}` must be yes or no, not `{other}`").into()),
+        }
+    }
+
+    fn writes(&self, prefix: &str) -> Result<Lifetimes, RowError> {
+        let mut by_seconds = BTreeMap::new();
+        for (seconds, lifetime) in [(300, "5m"), (1_800, "30m"), (3_600, "1h"), (43_200, "12h")] {
+            if let Some(price) = self.price(&format!("{prefix}{lifetime}"))? {
+                by_seconds.insert(seconds, price);
+            }
+        }
+        Ok(Lifetimes { any: self.price(&format!("{prefix}any"))?, by_seconds })
+    }
+
+    fn all_read(&self) -> Result<(), RowError> {
+        let read = self.read.borrow();
+        for (index, column) in self.header.iter().enumerate() {
+            let unused_tier = column.starts_with("tier_") && self.record.get(index).is_none_or(str::is_empty);
+            if !read.contains(&index) && !unused_tier {
+                return Err(format!("the column `{column}` has a value that nothing reads").into());
+            }
+        }
+        Ok(())
+    }
+}
+
+fn row(line: &Line<'_>) -> Result<Row, RowError> {
+    let tier = match line.parsed::<u64>("tier_over")? {
+        None => None,
+        Some(over) => {
+            if line.text("tier_counts")? != "all" {
+                return Err("`tier_counts` must be `all`: read, written and plain tokens choose the tier".into());
+            }
+            Some(TierRow {
+                from_tokens: if line.yes("tier_inclusive")? { over } else { over + 1 },
+                input: line.needed_price("tier_input")?,
+                output: line.needed_price("tier_output")?,
+                read: line.price("tier_read")?,
+                writes: line.writes("tier_write_")?,
+            })
+        }
+    };
+    Ok(Row {
+        provider: line.text("provider")?.to_owned(),
+        model: line.text("model")?.to_owned(),
+        from: line.parsed("from")?,
+        input: line.needed_price("input")?,
+        output: line.needed_price("output")?,
+        read: line.price("read")?,
+        writes: line.writes("write_")?,
+        tier,
+        context_tokens: line.parsed("context_tokens")?,
+        max_output_tokens: line.parsed("max_output_tokens")?,
+        min_cacheable_tokens: line.parsed("min_cacheable_tokens")?.unwrap_or(0),
+        hit_granularity_tokens: line.parsed("hit_granularity_tokens")?.unwrap_or(1),
+        thinking_in_output: line.yes("thinking_in_output")?,
+        retires: line.parsed("retires")?,
+        source: line.text("source")?.to_owned(),
+        source_date: line.text("source_date")?.to_owned(),
+        notes: line.text("notes")?.to_owned(),
+    })
+}

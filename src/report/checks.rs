@@ -1,0 +1,63 @@
+//! Theory beside simulation, form by form.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+
+use super::Style;
+use super::format::{number, whole};
+use super::wording::checks_sentence;
+use crate::simulate::Answer;
+
+/// The text of `agent-sim check` for one strategy.
+pub fn checks_text(answer: &Answer, style: Style) -> String {
+    let (scenario, checks) = (&answer.scenario, &answer.checks);
+    let mut out = String::new();
+    let strategy = if scenario.strategy == "base" { String::new() } else { format!(" · {}", scenario.strategy) };
+    let _ = writeln!(out, "{}", style.heading(&format!("{}{strategy}", scenario.title)));
+    let about = format!("{} · {} sessions, seed {}", scenario.file, whole(answer.summary.sessions), scenario.run.seed);
+    let _ = writeln!(out, "{}\n", style.faint(&about));
+    if !checks.checks.is_empty() {
+        let mut table = Table::new();
+        table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Disabled);
+        table.set_header(["closed form", "theory", "simulation", "± se", "z", ""]);
+        for check in &checks.checks {
+            let verdict = if check.pass { "agrees" } else { "DISAGREES" };
+            table.add_row([
+                format!("{} · {}\n  {}", check.id, check.of, check.formula),
+                number(check.expected),
+                number(check.observed),
+                if check.se > 0.0 { format!("{:.2e}", check.se) } else { "fixed".to_owned() },
+                check.z.map_or_else(|| "=".to_owned(), |z| format!("{z:+.2}")),
+                verdict.to_owned(),
+            ]);
+        }
+        for index in 1..5 {
+            if let Some(column) = table.column_mut(index) {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+        // painted afterwards: the table counts escape sequences as width
+        let _ = writeln!(out, "{}", table.to_string().replace("DISAGREES", &style.bad("DISAGREES")));
+        let _ = writeln!(
+            out,
+            "{}",
+            style.faint("z: difference in standard errors, below 4 agrees; = equal to nine digits, nothing is random.")
+        );
+    }
+    if !checks.not_checked.is_empty() {
+        let _ = writeln!(out, "\n{}", style.heading("Not checked"));
+        let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for not in &checks.not_checked {
+            by_reason.entry(&not.why).or_default().push(not.id);
+        }
+        for (why, ids) in by_reason {
+            let _ = writeln!(out, "  {}: {why}", ids.join(", "));
+        }
+    }
+    let sentence = checks_sentence(answer);
+    let sentence = if checks.all_pass() { style.good(&sentence) } else { style.bad(&sentence) };
+    let _ = writeln!(out, "\n{sentence}");
+    out
+}

@@ -1,0 +1,261 @@
+//! The report of SCENARIO.md. A contract: fields are added, never renamed.
+
+use serde::{Serialize, Serializer};
+
+use super::wording::{month, outcome_name};
+use crate::simulate::Answer;
+use crate::stats::{Estimate, MetricSummary, Rate, quantile_name};
+
+/// The schema's name and version.
+pub const SCHEMA: &str = "agent-sim.report/1";
+
+/// A JSON object with its keys in the order given.
+struct Object<V>(Vec<(String, V)>);
+
+impl<V: Serialize> Serialize for Object<V> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(key, value)| (key, value)))
+    }
+}
+
+#[derive(Serialize)]
+struct Report {
+    schema: &'static str,
+    version: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scenario: Option<About>,
+    strategies: Vec<Strategy>,
+}
+
+#[derive(Serialize)]
+struct About {
+    title: String,
+    file: String,
+    seed: u64,
+    sessions: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prices: Option<Prices>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Prices {
+    model: String,
+    as_of: String,
+    source: String,
+    source_date: String,
+    overridden: bool,
+}
+
+#[derive(Serialize)]
+struct Strategy {
+    name: String,
+    metrics: Object<Object<serde_json::Value>>,
+    rates: Object<RateReport>,
+    outcomes: Object<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost_shares: Option<Money>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost_by_source_usd: Option<Money>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    month: Option<MonthReport>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    precision: Vec<Precision>,
+    checks: Vec<CheckReport>,
+    not_checked: Vec<NotCheckedReport>,
+}
+
+#[derive(Serialize)]
+struct RateReport {
+    value: f64,
+    se: f64,
+    ci95: [f64; 2],
+}
+
+impl From<&Estimate> for RateReport {
+    fn from(e: &Estimate) -> Self {
+        Self { value: e.value, se: e.se, ci95: e.ci95 }
+    }
+}
+
+#[derive(Serialize)]
+struct Money {
+    definitions: Object<f64>,
+    system: f64,
+    task: f64,
+    history: f64,
+    output: f64,
+    tools: f64,
+    duplicates: f64,
+}
+
+#[derive(Serialize)]
+struct MonthReport {
+    sessions: u64,
+    cost_usd: RateReport,
+    /// Half-width of the range in which 19 of 20 months lie by chance.
+    chance_spread_usd: f64,
+}
+
+#[derive(Serialize)]
+struct Precision {
+    metric: String,
+    want: f64,
+    got: Option<f64>,
+    pass: bool,
+}
+
+#[derive(Serialize)]
+struct CheckReport {
+    id: &'static str,
+    formula: String,
+    of: String,
+    expected: f64,
+    observed: f64,
+    se: f64,
+    z: Option<f64>,
+    pass: bool,
+}
+
+#[derive(Serialize)]
+struct NotCheckedReport {
+    id: &'static str,
+    why: String,
+}
+
+fn metric(summary: &MetricSummary) -> Object<serde_json::Value> {
+    let mut fields: Vec<(String, serde_json::Value)> = vec![
+        ("mean".into(), summary.mean.value.into()),
+        ("se".into(), summary.mean.se.into()),
+        ("ci95".into(), summary.mean.ci95.to_vec().into()),
+        ("sd".into(), summary.sd.into()),
+        ("min".into(), summary.min.into()),
+    ];
+    for q in &summary.quantiles {
+        fields.push((quantile_name(q.p), q.value.into()));
+    }
+    fields.push(("max".into(), summary.max.into()));
+    for q in &summary.quantiles {
+        fields.push((format!("{}_ci95", quantile_name(q.p)), q.ci95.to_vec().into()));
+    }
+    fields.push(("values".into(), summary.values.into()));
+    let marked: Vec<String> = summary.quantiles.iter().filter(|q| q.too_few).map(|q| quantile_name(q.p)).collect();
+    if !marked.is_empty() {
+        fields.push(("too_few_beyond".into(), marked.into()));
+    }
+    Object(fields)
+}
+
+/// Pretty-printed, with a final line break. The answers are strategies of one scenario, base first.
+///
+/// # Errors
+/// Never for a finished answer; the serialiser's signature has an error.
+pub fn json(answers: &[Answer]) -> Result<String, serde_json::Error> {
+    let first = answers.first();
+    let about = first.map(|answer| {
+        let scenario = &answer.scenario;
+        About {
+            title: scenario.title.clone(),
+            file: scenario.file.clone(),
+            seed: scenario.run.seed,
+            sessions: answer.summary.sessions,
+            prices: scenario.price.clone().map(|p| Prices {
+                model: p.model,
+                as_of: p.as_of,
+                source: p.source,
+                source_date: p.source_date,
+                overridden: p.overridden,
+            }),
+            notes: scenario.notes.clone(),
+        }
+    });
+    let report = Report {
+        schema: SCHEMA,
+        version: env!("CARGO_PKG_VERSION"),
+        scenario: about,
+        strategies: answers.iter().map(strategy).collect(),
+    };
+    Ok(serde_json::to_string_pretty(&report)? + "\n")
+}
+
+fn strategy(answer: &Answer) -> Strategy {
+    let (scenario, summary) = (&answer.scenario, &answer.summary);
+    let mut metrics: Vec<(String, Object<serde_json::Value>)> =
+        summary.metrics.iter().map(|(m, s)| (m.quantity().name().to_owned(), metric(s))).collect();
+    metrics.extend(summary.turn_metrics.iter().map(|(m, s)| (m.name().to_owned(), metric(s))));
+    let rates = Rate::REPORTED
+        .iter()
+        .filter_map(|(rate, name)| Some(((*name).to_owned(), summary.rate(*rate)?.into())))
+        .collect();
+    let mut outcomes: Vec<(String, u64)> = ["answered", "turn_limit", "budget", "deadline", "context_full", "failed"]
+        .into_iter()
+        .map(|name| (name.to_owned(), 0))
+        .collect();
+    for (outcome, count) in &summary.outcomes {
+        for (name, known) in &mut outcomes {
+            if name == outcome_name(*outcome).0 {
+                *known = *count;
+            }
+        }
+    }
+    let money = |scale: &dyn Fn(i128) -> f64| {
+        summary.sources.as_ref().map(|s| Money {
+            definitions: Object(
+                scenario.servers.iter().cloned().zip(s.definitions.iter().map(|d| scale(d.0))).collect(),
+            ),
+            system: scale(s.system.0),
+            task: scale(s.task.0),
+            history: scale(s.history.0),
+            output: scale(s.output.0),
+            tools: scale(s.tools.0),
+            duplicates: scale(s.duplicates.0),
+        })
+    };
+    let total = summary.sources.as_ref().map_or(0, |s| s.total().0);
+    Strategy {
+        name: scenario.strategy.clone(),
+        metrics: Object(metrics),
+        rates: Object(rates),
+        outcomes: Object(outcomes),
+        cost_shares: if total > 0 { money(&|pico| pico as f64 / total as f64) } else { None },
+        cost_by_source_usd: money(&|pico| pico as f64 / 1e12 / summary.sessions as f64),
+        month: month(answer).map(|m| MonthReport {
+            sessions: m.sessions,
+            cost_usd: (&m.bill).into(),
+            chance_spread_usd: m.spread_usd,
+        }),
+        precision: scenario
+            .run
+            .precision
+            .iter()
+            .map(|target| Precision {
+                metric: target.name.clone(),
+                want: target.relative_half_width,
+                got: Some(target.reached(summary)).filter(|x| x.is_finite()),
+                pass: target.met(summary),
+            })
+            .collect(),
+        checks: answer
+            .checks
+            .checks
+            .iter()
+            .map(|c| CheckReport {
+                id: c.id,
+                formula: c.formula.clone(),
+                of: c.of.clone(),
+                expected: c.expected,
+                observed: c.observed,
+                se: c.se,
+                z: c.z,
+                pass: c.pass,
+            })
+            .collect(),
+        not_checked: answer
+            .checks
+            .not_checked
+            .iter()
+            .map(|n| NotCheckedReport { id: n.id, why: n.why.clone() })
+            .collect(),
+    }
+}

@@ -1,0 +1,72 @@
+//! The answer as a table for a pull request.
+
+use std::fmt::Write;
+
+use super::format::{money, percent, whole};
+use super::wording::{
+    HEADLINES, cache_text, cells, checks_sentence, month, month_text, outcome_name, share_with_interval, spending,
+};
+use crate::simulate::Answer;
+use crate::stats::Rate;
+
+fn escape(text: &str) -> String {
+    text.replace('|', "\\|").replace('\n', " ")
+}
+
+/// GitHub-flavoured markdown.
+pub fn markdown(answer: &Answer) -> String {
+    let (scenario, summary) = (&answer.scenario, &answer.summary);
+    let mut out = String::new();
+    let _ = writeln!(out, "### {}\n", escape(&scenario.title));
+    if let Some(month) = month(answer) {
+        let _ = writeln!(out, "**Per month: {}.**\n", month_text(&month));
+    }
+    let _ = writeln!(out, "| | mean | p50 | p95 | p99 |\n|---|---:|---:|---:|---:|");
+    for (quantity, label) in HEADLINES {
+        if let Some(metric) = summary.metric(quantity.name()) {
+            let cells: Vec<String> = cells(quantity.unit(), metric)
+                .into_iter()
+                .map(
+                    |(value, interval)| {
+                        if interval.is_empty() { value } else { format!("{value}<br><sub>{interval}</sub>") }
+                    },
+                )
+                .collect();
+            let _ = writeln!(out, "| {label} | {} |", cells.join(" | "));
+        }
+    }
+    let rows = spending(answer);
+    if !rows.is_empty() {
+        let _ = writeln!(out, "\n| what the money goes to | per session | share |\n|---|---:|---:|");
+        for row in rows {
+            let _ = writeln!(out, "| {} | {} | {} |", escape(&row.label), money(row.usd), percent(row.share));
+        }
+    }
+    let _ = writeln!(out);
+    if let Some(text) = cache_text(answer) {
+        let _ = writeln!(out, "- Input: {text}.");
+    }
+    if let Some(rate) = summary.rate(Rate::DuplicatesPerCall) {
+        let _ = writeln!(out, "- Calls that ran twice: {}.", share_with_interval(rate));
+    }
+    let ended: Vec<String> = summary
+        .outcomes
+        .iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(outcome, count)| {
+            format!("{} {}", percent(*count as f64 / summary.sessions as f64), outcome_name(*outcome).1)
+        })
+        .collect();
+    let _ = writeln!(out, "- Sessions ended: {}.", ended.join(", "));
+    for note in &scenario.notes {
+        let _ = writeln!(out, "- Note: {}.", escape(note));
+    }
+    let _ = writeln!(
+        out,
+        "- {} sessions, seed {}; small print under a figure is its 95 % interval; {}.",
+        whole(summary.sessions),
+        scenario.run.seed,
+        checks_sentence(answer)
+    );
+    out
+}

@@ -1,0 +1,54 @@
+//! Answers in the forms that people and programs read: pure functions of an [`Answer`](crate::simulate::Answer).
+
+mod checks;
+mod format;
+mod json;
+mod markdown;
+mod prices;
+mod terminal;
+mod wording;
+
+pub use checks::checks_text;
+pub use format::{money, seconds, whole};
+pub use json::{SCHEMA, json};
+pub use markdown::markdown;
+pub use prices::{price_details, price_table};
+pub use terminal::terminal;
+
+/// Whether headings and warnings stand out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// No escape sequences.
+    Plain,
+    /// Bold and colour.
+    Colour,
+}
+
+impl Style {
+    fn paint(self, style: anstyle::Style, text: &str) -> String {
+        match self {
+            Style::Plain => text.to_owned(),
+            Style::Colour => format!("{style}{text}{style:#}"),
+        }
+    }
+
+    fn heading(self, text: &str) -> String {
+        self.paint(anstyle::Style::new().bold(), text)
+    }
+
+    fn faint(self, text: &str) -> String {
+        self.paint(anstyle::Style::new().dimmed(), text)
+    }
+
+    fn warning(self, text: &str) -> String {
+        self.paint(anstyle::AnsiColor::Yellow.on_default(), text)
+    }
+
+    fn good(self, text: &str) -> String {
+        self.paint(anstyle::AnsiColor::Green.on_default(), text)
+    }
+
+    fn bad(self, text: &str) -> String {
+        self.paint(anstyle::AnsiColor::Red.on_default().bold(), text)
+    }
+}

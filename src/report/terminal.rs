@@ -1,0 +1,162 @@
+//! The answer as a person reads it in a terminal: the bill and the time first, then where they come from.
+
+use std::fmt::Write;
+
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+
+use super::Style;
+use super::format::{money, percent, whole};
+use super::wording::{
+    HEADLINES, any_marked, cache_text, cells, checks_sentence, month, month_text, outcome_name, share_with_interval,
+    spending, with_interval,
+};
+use crate::simulate::Answer;
+use crate::stats::{Rate, TurnMetric, Unit};
+
+/// The whole report.
+pub fn terminal(answer: &Answer, style: Style) -> String {
+    let mut out = String::new();
+    let (scenario, summary) = (&answer.scenario, &answer.summary);
+    let strategy =
+        if scenario.strategy == "base" { String::new() } else { format!(", strategy {}", scenario.strategy) };
+    let _ = writeln!(out, "{}", style.heading(&scenario.title));
+    let _ = writeln!(
+        out,
+        "{}",
+        style.faint(&format!(
+            "{}{strategy} · {} sessions, seed {}",
+            scenario.file,
+            whole(summary.sessions),
+            scenario.run.seed
+        ))
+    );
+    let _ = writeln!(out, "\n{}", headline_table(answer));
+    let _ = writeln!(out, "{}", style.faint("Under each figure its 95 % interval."));
+    if any_marked(answer) {
+        let _ = writeln!(
+            out,
+            "{}",
+            style.warning("?  fewer than ten sessions lie beyond this percentile: run more sessions to know it.")
+        );
+    }
+    section(&mut out, style, "Cost");
+    match summary.metric("cost_usd") {
+        None => line(&mut out, "per session", "not asked: the scenario names no model and no prices"),
+        Some(_) => {
+            for (name, label) in
+                [("cost_input_usd", "input"), ("cost_output_usd", "output"), ("cost_tools_usd", "tool fees")]
+            {
+                if let Some(metric) = summary.metric(name) {
+                    line(&mut out, label, &with_interval(Unit::Usd, &metric.mean));
+                }
+            }
+            if let Some(text) = cache_text(answer) {
+                line(&mut out, "input", &text);
+            }
+            match month(answer) {
+                Some(month) => line(&mut out, "per month", &month_text(&month)),
+                None => line(&mut out, "per month", "give [volume] sessions_per_month to see the bill"),
+            }
+        }
+    }
+    let rows = spending(answer);
+    if !rows.is_empty() {
+        section(&mut out, style, "What the money goes to");
+        let widest = rows.iter().map(|row| row.label.chars().count()).max().unwrap_or(0);
+        let dollars: Vec<String> = rows.iter().map(|row| money(row.usd)).collect();
+        let wide = dollars.iter().map(String::len).max().unwrap_or(0);
+        for (row, usd) in rows.iter().zip(dollars) {
+            let bar = "█".repeat((row.share * 30.0).round() as usize);
+            let _ = writeln!(out, "  {:<widest$}  {usd:>wide$}  {:>7}  {bar}", row.label, percent(row.share));
+        }
+    }
+    if !scenario.tools.is_empty() {
+        section(&mut out, style, "Tool calls");
+        if let Some(calls) = summary.metric("tool_calls") {
+            line(&mut out, "per session", &with_interval(Unit::Count, &calls.mean));
+        }
+        match summary.rate(Rate::DuplicatesPerCall) {
+            Some(rate) => line(&mut out, "ran twice", &format!("{} of the calls", share_with_interval(rate))),
+            None => line(&mut out, "ran twice", "none can: nothing is sent a second time without an idempotency key"),
+        }
+        if let Some(rate) = summary.rate(Rate::Availability) {
+            line(&mut out, "succeeded", &format!("{} of the calls", share_with_interval(rate)));
+        }
+    }
+    if let Some(rate) = summary.rate(Rate::CacheHit) {
+        section(&mut out, style, "Cache");
+        line(&mut out, "hits", &format!("{} of the input tokens", share_with_interval(rate)));
+        if let Some(expired) = summary.rate(Rate::GapExpired) {
+            line(&mut out, "expired", &format!("{} of the gaps between calls", share_with_interval(expired)));
+        }
+    }
+    section(&mut out, style, "How sessions ended");
+    for (outcome, count) in &summary.outcomes {
+        if *count > 0 {
+            let share = *count as f64 / summary.sessions as f64;
+            line(&mut out, outcome_name(*outcome).1, &format!("{} ({})", whole(*count), percent(share)));
+        }
+    }
+    section(&mut out, style, "How sure");
+    let sentence = checks_sentence(answer);
+    let sentence = if answer.checks.all_pass() { style.good(&sentence) } else { style.bad(&sentence) };
+    line(&mut out, "theory", &sentence);
+    for target in &scenario.run.precision {
+        let reached = target.reached(summary);
+        let text =
+            format!("{} reached ±{}, asked ±{}", target.name, percent(reached), percent(target.relative_half_width));
+        let text = if target.met(summary) { text } else { style.warning(&format!("{text}: max_sessions came first")) };
+        line(&mut out, "precision", &text);
+    }
+    if let Some(price) = &scenario.price {
+        let changed = if price.overridden { ", changed by [price]" } else { "" };
+        line(&mut out, "prices", &format!("{} as of {}{changed}; {}", price.model, price.as_of, price.source));
+    }
+    for note in &scenario.notes {
+        line(&mut out, "note", &style.warning(note));
+    }
+    if !scenario.strategies.is_empty() && scenario.strategy == "base" {
+        line(
+            &mut out,
+            "strategies",
+            &format!("the file has {}; --strategy NAME runs one of them", scenario.strategies.join(", ")),
+        );
+    }
+    out
+}
+
+fn section(out: &mut String, style: Style, title: &str) {
+    let _ = writeln!(out, "\n{}", style.heading(title));
+}
+
+fn line(out: &mut String, label: &str, text: &str) {
+    let _ = writeln!(out, "  {label:<20}  {text}");
+}
+
+fn headline_table(answer: &Answer) -> String {
+    let summary = &answer.summary;
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(["", "mean", "p50", "p95", "p99"]);
+    let mut add = |label: &str, unit: Unit, metric: &crate::stats::MetricSummary| {
+        let mut row = vec![format!("{label}\n")];
+        row.extend(cells(unit, metric).into_iter().map(|(value, interval)| format!("{value}\n{interval}")));
+        table.add_row(row);
+    };
+    for (quantity, label) in HEADLINES {
+        if let Some(metric) = summary.metric(quantity.name()) {
+            add(label, quantity.unit(), metric);
+        }
+    }
+    for (metric, label) in [(TurnMetric::Latency, "one turn"), (TurnMetric::FirstToken, "time to first token")] {
+        if let Some(found) = summary.turn_metric(metric) {
+            add(label, Unit::Seconds, found);
+        }
+    }
+    for index in 1..5 {
+        if let Some(column) = table.column_mut(index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table.to_string()
+}

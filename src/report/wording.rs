@@ -1,0 +1,188 @@
+//! What a metric is called, and a value with its interval, in words that both the terminal and the pull request use.
+
+use crate::session::Outcome;
+use crate::simulate::Answer;
+use crate::stats::{Estimate, MetricSummary, Quantity, Unit};
+
+use super::format::{count, money, percent, seconds, whole};
+
+pub(super) fn outcome_name(outcome: Outcome) -> (&'static str, &'static str) {
+    match outcome {
+        Outcome::Answered => ("answered", "answered"),
+        Outcome::TurnLimit => ("turn_limit", "stopped by max_turns"),
+        Outcome::ContextFull => ("context_full", "outgrew the model's window"),
+    }
+}
+
+/// The rows of the first table: (metric, label).
+pub(super) const HEADLINES: [(Quantity, &str); 3] = [
+    (Quantity::CostUsd, "cost per session"),
+    (Quantity::LatencyS, "latency of a session"),
+    (Quantity::InputTokens, "input tokens"),
+];
+
+pub(super) fn value(unit: Unit, x: f64) -> String {
+    match unit {
+        Unit::Usd => money(x),
+        Unit::Seconds => seconds(x),
+        Unit::Tokens | Unit::Count => count(x),
+    }
+}
+
+pub(super) fn interval(unit: Unit, ci95: [f64; 2]) -> String {
+    format!("{} … {}", value(unit, ci95[0]), value(unit, ci95[1]))
+}
+
+/// The quantiles that the tables show.
+pub(super) const SHOWN: [f64; 3] = [0.5, 0.95, 0.99];
+
+/// (value, interval) for mean, p50, p95, p99 of a metric.
+pub(super) fn cells(unit: Unit, summary: &MetricSummary) -> Vec<(String, String)> {
+    if summary.min.total_cmp(&summary.max).is_eq() {
+        let mut cells = vec![(value(unit, summary.min), "in every session".to_owned())];
+        cells.extend(SHOWN.map(|_| (String::new(), String::new())));
+        return cells;
+    }
+    let mut cells = vec![(value(unit, summary.mean.value), interval(unit, summary.mean.ci95))];
+    for p in SHOWN {
+        cells.push(match summary.quantile(p) {
+            Some(q) if q.too_few => (format!("{} ?", value(unit, q.value)), "too few sessions".to_owned()),
+            Some(q) => (value(unit, q.value), interval(unit, q.ci95)),
+            None => (String::new(), String::new()),
+        });
+    }
+    cells
+}
+
+/// Whether any shown quantile carries the mark `?`.
+pub(super) fn any_marked(answer: &Answer) -> bool {
+    let summary = &answer.summary;
+    summary
+        .metrics
+        .iter()
+        .filter(|(metric, _)| HEADLINES.iter().any(|(q, _)| *q == metric.quantity()))
+        .map(|(_, s)| s)
+        .chain(summary.turn_metrics.iter().map(|(_, s)| s))
+        .any(|s| s.min < s.max && SHOWN.iter().any(|p| s.quantile(*p).is_some_and(|q| q.too_few)))
+}
+
+/// One line of "what the money goes to": label, mean dollars a session, share of the total.
+pub(super) struct Spending {
+    pub label: String,
+    pub usd: f64,
+    pub share: f64,
+}
+
+/// What the money goes to, dearest first; nothing that costs nothing.
+pub(super) fn spending(answer: &Answer) -> Vec<Spending> {
+    let Some(sources) = &answer.summary.sources else { return Vec::new() };
+    let (total, n) = (sources.total().0 as f64, answer.summary.sessions as f64);
+    let mut rows: Vec<(String, i128)> = answer
+        .scenario
+        .servers
+        .iter()
+        .zip(&sources.definitions)
+        .map(|(server, usd)| (format!("tool definitions: {server}"), usd.0))
+        .collect();
+    rows.extend([
+        ("system prompt, sent again with every call".to_owned(), sources.system.0),
+        ("task, sent again with every call".to_owned(), sources.task.0),
+        ("history: earlier outputs and tool results, sent again".to_owned(), sources.history.0),
+        ("output".to_owned(), sources.output.0),
+        ("tool fees".to_owned(), sources.tools.0),
+        ("tool fees of calls that ran twice".to_owned(), sources.duplicates.0),
+    ]);
+    rows.retain(|(_, pico)| *pico != 0);
+    rows.sort_by(|a, b| b.1.cmp(&a.1));
+    rows.into_iter()
+        .map(|(label, pico)| Spending {
+            label,
+            usd: pico as f64 / 1e12 / n,
+            share: if total > 0.0 { pico as f64 / total } else { 0.0 },
+        })
+        .collect()
+}
+
+/// A month: the bill's estimate, and how far one month lies from another by chance.
+pub(super) struct Month {
+    pub sessions: u64,
+    pub bill: Estimate,
+    pub spread_usd: f64,
+}
+
+pub(super) fn month(answer: &Answer) -> Option<Month> {
+    let sessions = answer.scenario.sessions_per_month?;
+    let cost = answer.summary.metric("cost_usd")?;
+    let n = sessions as f64;
+    let mean = cost.mean;
+    Some(Month {
+        sessions,
+        bill: Estimate { value: mean.value * n, se: mean.se * n, ci95: mean.ci95.map(|x| x * n) },
+        spread_usd: 1.959_963_984_540_054 * cost.sd * n.sqrt(),
+    })
+}
+
+pub(super) fn month_text(month: &Month) -> String {
+    let bill = if month.bill.se > 0.0 {
+        format!("{} (95 % interval {})", money(month.bill.value), interval(Unit::Usd, month.bill.ci95))
+    } else {
+        format!("{} exactly", money(month.bill.value))
+    };
+    let spread = if month.spread_usd > 0.0 {
+        format!("; by chance alone 19 months of 20 lie within ±{}", money(month.spread_usd))
+    } else {
+        String::new()
+    };
+    format!("{bill} for {} sessions{spread}", whole(month.sessions))
+}
+
+/// "what the same input would have cost without a cache", where there is one.
+pub(super) fn cache_text(answer: &Answer) -> Option<String> {
+    let summary = &answer.summary;
+    let (with, without) = (summary.metric("cost_input_usd")?, summary.metric("cost_input_without_cache_usd")?);
+    let saved = 1.0 - with.mean.value / without.mean.value;
+    let verdict = if saved >= 0.0 {
+        format!("the cache saves {} of it", percent(saved))
+    } else {
+        format!("the cache makes it {} dearer", percent(-saved))
+    };
+    Some(format!(
+        "{} a session with the cache, {} without: {verdict}",
+        with_interval(Unit::Usd, &with.mean),
+        with_interval(Unit::Usd, &without.mean)
+    ))
+}
+
+pub(super) fn with_interval(unit: Unit, estimate: &Estimate) -> String {
+    if estimate.se > 0.0 {
+        format!("{} ({})", value(unit, estimate.value), interval(unit, estimate.ci95))
+    } else {
+        value(unit, estimate.value)
+    }
+}
+
+pub(super) fn share_with_interval(estimate: &Estimate) -> String {
+    if estimate.ci95[1] > estimate.ci95[0] {
+        format!("{} ({} … {})", percent(estimate.value), percent(estimate.ci95[0]), percent(estimate.ci95[1]))
+    } else {
+        percent(estimate.value)
+    }
+}
+
+/// One sentence on the closed forms.
+pub(super) fn checks_sentence(answer: &Answer) -> String {
+    let checks = &answer.checks;
+    let n = checks.checks.len();
+    if n == 0 {
+        return "no closed form applies to this scenario; `agent-sim check` says why".to_owned();
+    }
+    let failed = checks.checks.iter().filter(|c| !c.pass).count();
+    if failed > 0 {
+        return format!("{failed} of {n} closed forms DISAGREE with the simulation; `agent-sim check` shows which");
+    }
+    let z = match checks.largest_z() {
+        Some(z) => format!("the largest difference is {z:.1} standard errors"),
+        None => "to the last digit".to_owned(),
+    };
+    format!("{n} closed form{} agree{}: {z}", if n == 1 { "" } else { "s" }, if n == 1 { "s" } else { "" })
+}

@@ -1,0 +1,219 @@
+//! The scenario file: reading it, checking it, and saying what is wrong so that it can be mended.
+//!
+//! The way is `tree` (TOML with places) → `--set` and strategies laid over it → `raw` (sections, every key known or
+//! refused) → `resolve` (rules between values, defaults, prices) → [`Model`]. All mistakes of a file come at once.
+
+mod distribution;
+mod mistake;
+mod raw;
+mod reader;
+mod resolve;
+mod tree;
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+
+use mistake::Mistakes;
+pub use mistake::{Mistake, ScenarioError, SourceText};
+use tree::{Data, Table};
+
+use crate::model::Model;
+use crate::stats::Target;
+
+/// The largest file that is read.
+const MOST_BYTES: u64 = 10_000_000;
+
+/// The scenario that `agent-sim init` writes.
+pub const TEMPLATE: &str = include_str!("template.toml");
+
+/// A checked scenario.
+#[derive(Debug, Clone)]
+pub struct Scenario {
+    /// Its title, or the file's name.
+    pub title: String,
+    /// The path it was read from, as given.
+    pub file: String,
+    /// The strategy laid over the file; "base" for the file itself.
+    pub strategy: String,
+    /// Names of all strategies in the file.
+    pub strategies: Vec<String>,
+    /// `[run]`.
+    pub run: RunOptions,
+    /// What is simulated.
+    pub model: Model,
+    /// Names of the servers, in the order of `model.prompt.definitions`.
+    pub servers: Vec<String>,
+    /// Names of the tools, in the order of `model.phase.tools`.
+    pub tools: Vec<String>,
+    /// `[volume]`.
+    pub sessions_per_month: Option<u64>,
+    /// The row of the price sheet that is used, if a model is named.
+    pub price: Option<PriceInfo>,
+    /// What the reader should know of it, such as a price that is about to change.
+    pub notes: Vec<String>,
+}
+
+/// `[run]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunOptions {
+    /// Sessions to play; the first leg where `precision` is asked for.
+    pub sessions: u64,
+    /// Names the world.
+    pub seed: u64,
+    /// Where a run with `precision` stops at the latest.
+    pub max_sessions: u64,
+    /// What has to become how precise.
+    pub precision: Vec<Target>,
+}
+
+/// Where the prices come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct PriceInfo {
+    pub model: String,
+    pub as_of: String,
+    pub source: String,
+    pub source_date: String,
+    /// Whether `[price]` changes some of them.
+    pub overridden: bool,
+}
+
+/// What to read.
+#[derive(Debug, Clone, Default)]
+pub struct Request<'a> {
+    /// `--set` arguments, later ones win.
+    pub sets: &'a [String],
+    /// A strategy of the file to lay over it.
+    pub strategy: Option<&'a str>,
+}
+
+impl Scenario {
+    /// Reads and checks a file.
+    ///
+    /// # Errors
+    /// Where the file can't be read, isn't UTF-8, or anything in it is wrong; the error holds every mistake.
+    pub fn load(path: &Path, request: &Request<'_>) -> Result<Self, ScenarioError> {
+        let name = path.display().to_string();
+        let unreadable = |message: String| ScenarioError {
+            sources: vec![SourceText { name: name.clone(), text: String::new() }],
+            mistakes: vec![Mistake::nowhere(message)],
+        };
+        let size = std::fs::metadata(path).map_err(|e| unreadable(format!("{name} can't be read: {e}")))?;
+        if size.is_dir() {
+            return Err(unreadable(format!("{name} is a folder; a scenario is one TOML file")));
+        }
+        if size.len() > MOST_BYTES {
+            return Err(unreadable(format!("{name} has {} bytes; a scenario has at most {MOST_BYTES}", size.len())));
+        }
+        let bytes = std::fs::read(path).map_err(|e| unreadable(format!("{name} can't be read: {e}")))?;
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let valid = error.utf8_error().valid_up_to();
+            let line = error.as_bytes()[..valid].iter().filter(|b| **b == b'\n').count() + 1;
+            unreadable(format!("{name}, line {line}: not UTF-8; save the file as UTF-8 text"))
+        })?;
+        let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
+        Self::parse(&text, &name, &folder, request)
+    }
+
+    /// Checks a text. `name` stands in messages; files named in the scenario are looked for in `folder`.
+    ///
+    /// ```
+    /// use agent_sim::scenario::{Request, Scenario};
+    /// let text = "session.turns = 3\nsession.output = 10\nprompt.sistem = 100";
+    /// let error = Scenario::parse(text, "my.toml", "".as_ref(), &Request::default()).unwrap_err();
+    /// assert!(error.to_string().contains("did you mean `system`?"));
+    /// ```
+    ///
+    /// # Errors
+    /// Where anything is wrong; the error holds every mistake.
+    pub fn parse(text: &str, name: &str, folder: &Path, request: &Request<'_>) -> Result<Self, ScenarioError> {
+        let mut sources = vec![SourceText { name: name.to_owned(), text: text.to_owned() }];
+        let mut mistakes = Mistakes::default();
+        let mut root = Table::parse(0, text, &mut mistakes);
+        if !mistakes.is_empty() {
+            // the rest of a file with broken syntax can't be told apart
+            return Err(ScenarioError { sources, mistakes: mistakes.sorted() });
+        }
+        for set in request.sets {
+            let source = sources.len();
+            sources.push(SourceText { name: "--set".to_owned(), text: set.clone() });
+            if let Some((path, value)) = tree::parse_set(source, set, &mut mistakes)
+                && let Err(lost) = root.set(&path, value)
+            {
+                mistakes.push(
+                    Mistake::at(lost.span, format!("the file has no `{}` to set", lost.name))
+                        .label("leads nowhere")
+                        .help("a tool or server is reached by its name: tools.search.timeout=5s"),
+                );
+            }
+        }
+        let sink = RefCell::new(mistakes);
+        let built = build(&root, name, folder, request, &sink);
+        let mistakes = sink.into_inner();
+        match built {
+            Some(scenario) if mistakes.is_empty() => Ok(scenario),
+            _ => Err(ScenarioError { sources, mistakes: mistakes.sorted() }),
+        }
+    }
+}
+
+fn build(root: &Table, name: &str, folder: &Path, request: &Request<'_>, sink: &RefCell<Mistakes>) -> Option<Scenario> {
+    let folder = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder.to_path_buf() };
+    let raw = raw::read(root, &folder, sink);
+    let base = resolve::resolve(&raw, sink);
+    let strategies: Vec<String> = raw.strategies.iter().map(|at| at.value.clone()).collect();
+    let mut chosen = request.strategy.is_none_or(|s| s == "base").then_some((raw.title, base, raw.sessions_per_month));
+    // every strategy is checked, the wanted one is kept
+    for at in &raw.strategies {
+        if at.value == "base" {
+            let mistake = Mistake::at(at.span, "`base` is the file itself; a strategy needs another name");
+            reader::complain(sink, mistake.label("taken"));
+            continue;
+        }
+        let Some(overlay) = overlay(root, &at.value) else { continue };
+        if let Some((key, _)) = overlay.entries.iter().find(|(key, _)| key.name == "strategies") {
+            reader::complain(sink, Mistake::at(key.span, "a strategy can't hold strategies").label("inside another"));
+            continue;
+        }
+        let mut laid = root.clone();
+        laid.remove("strategies");
+        laid.lay_over(overlay);
+        let raw = raw::read(&laid, &folder, sink);
+        let resolved = resolve::resolve(&raw, sink);
+        if request.strategy == Some(at.value.as_str()) {
+            chosen = Some((raw.title, resolved, raw.sessions_per_month));
+        }
+    }
+    if chosen.is_none() {
+        let known: Vec<&str> = strategies.iter().map(String::as_str).chain(["base"]).collect();
+        let wanted = request.strategy.unwrap_or_default();
+        let near = reader::nearest(wanted, &known).map_or(String::new(), |n| format!(", did you mean \"{n}\"?"));
+        reader::complain(
+            sink,
+            Mistake::nowhere(format!("the file has no strategy \"{wanted}\"{near}"))
+                .help(format!("its strategies are {}", known.join(", "))),
+        );
+    }
+    let (title, resolved, sessions_per_month) = chosen?;
+    Some(Scenario {
+        title: title.map_or_else(|| name.to_owned(), |at| at.value),
+        file: name.to_owned(),
+        strategy: request.strategy.unwrap_or("base").to_owned(),
+        strategies,
+        run: resolved.run,
+        model: resolved.model,
+        servers: resolved.servers,
+        tools: resolved.tools,
+        sessions_per_month: sessions_per_month.map(|at| at.value),
+        price: resolved.price,
+        notes: resolved.notes,
+    })
+}
+
+fn overlay<'t>(root: &'t Table, strategy: &str) -> Option<&'t Table> {
+    let Data::Table(all) = &root.get("strategies")?.data else { return None };
+    match &all.get(strategy)?.data {
+        Data::Table(table) => Some(table),
+        _ => None,
+    }
+}

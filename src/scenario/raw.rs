@@ -1,0 +1,450 @@
+//! The sections as they are written: every value with its place, every key known or refused. What the values mean
+//! together is [`super::resolve`]'s business.
+
+use std::path::Path;
+
+use super::distribution::{Measure, distribution};
+use super::mistake::Mistake;
+use super::reader::{
+    At, Reader, Sink, as_table, boolean, chance, complain, duration, number, positive, positive_duration, tables, text,
+    texts, whole, word,
+};
+use super::tree::{Data, Node, Span, Table};
+use crate::dist::Dist;
+use crate::model::Jitter;
+
+const MOST: u64 = 1_000_000_000_000;
+
+/// A scenario file, section by section.
+#[derive(Debug)]
+pub(super) struct Raw {
+    pub title: Option<At<String>>,
+    pub run: RawRun,
+    pub model: RawModel,
+    pub price: RawPrice,
+    pub prompt: RawPrompt,
+    pub servers: Vec<At<RawServer>>,
+    pub session: RawSession,
+    pub tools: Vec<At<RawTool>>,
+    pub retry: RawRetry,
+    pub cache: RawCache,
+    pub sessions_per_month: Option<At<u64>>,
+    pub strategies: Vec<At<String>>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct RawRun {
+    pub sessions: Option<At<u64>>,
+    pub seed: Option<At<u64>>,
+    pub max_sessions: Option<At<u64>>,
+    pub precision: Vec<At<(String, f64)>>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct RawModel {
+    pub name: Option<At<String>>,
+    pub first_token: Option<At<Dist>>,
+    pub prefill_rate: Option<At<f64>>,
+    pub cached_prefill_rate: Option<At<f64>>,
+    pub output_rate: Option<At<Dist>>,
+    pub max_output: Option<At<u64>>,
+}
+
+/// Overrides of the sheet, $ per million tokens or multiples of input.
+#[derive(Debug, Default)]
+pub(super) struct RawPrice {
+    pub span: Option<Span>,
+    pub as_of: Option<At<jiff::civil::Date>>,
+    pub input: Option<At<f64>>,
+    pub output: Option<At<f64>>,
+    pub read: Option<At<f64>>,
+    pub read_multiplier: Option<At<f64>>,
+    pub write: Option<At<f64>>,
+    /// (lifetime in seconds, price or multiplier)
+    pub writes: Vec<At<(u64, f64)>>,
+    pub write_multipliers: Vec<At<(u64, f64)>>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct RawPrompt {
+    pub system: Option<At<Dist>>,
+    pub task: Option<At<Dist>>,
+}
+
+#[derive(Debug)]
+pub(super) struct RawServer {
+    pub name: Option<At<String>>,
+    pub tools: Option<At<u64>>,
+    pub tokens_per_tool: Option<At<u64>>,
+    pub definition_tokens: Option<At<u64>>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct RawSession {
+    pub span: Option<Span>,
+    pub turns: Option<At<Dist>>,
+    /// Whether `turns` was written at all.
+    pub has_turns: bool,
+    pub max_turns: Option<At<u64>>,
+    pub output: Option<At<Dist>>,
+    pub one_at_a_time: Option<At<bool>>,
+}
+
+#[derive(Debug)]
+pub(super) struct RawTool {
+    pub name: Option<At<String>>,
+    pub calls: Option<At<Dist>>,
+    pub result: Option<At<Dist>>,
+    pub latency: Option<At<Dist>>,
+    pub timeout: Option<At<f64>>,
+    pub after: Vec<At<String>>,
+    pub lost_request: Option<At<f64>>,
+    pub lost_reply: Option<At<f64>>,
+    pub rejected: Option<At<f64>>,
+    pub reject_latency: Option<At<Dist>>,
+    pub idempotent: Option<At<bool>>,
+    pub error: Option<At<f64>>,
+    pub error_result: Option<At<u64>>,
+    pub price_usd: Option<At<f64>>,
+    pub server: Option<At<String>>,
+    pub retry: RawRetry,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct RawRetry {
+    pub attempts: Option<At<u64>>,
+    pub base: Option<At<f64>>,
+    pub cap: Option<At<f64>>,
+    pub jitter: Option<At<Jitter>>,
+    pub deadline: Option<At<f64>>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct RawCache {
+    /// Seconds; `None` inside for "off".
+    pub lifetime: Option<At<Option<u64>>>,
+    pub prefix_lifetime: Option<At<Option<u64>>>,
+    pub warm_prefix: Option<At<f64>>,
+}
+
+/// Reads all sections. `folder` is where the scenario's own files are looked for.
+pub(super) fn read(root: &Table, folder: &Path, sink: &Sink) -> Raw {
+    let mut top = Reader::new(root, "the scenario", sink);
+    top.later(&[
+        "tool_search",
+        "agents",
+        "routing",
+        "outcome",
+        "breaker",
+        "context",
+        "budget",
+        "fleet",
+        "herd",
+        "thresholds",
+        "sweep",
+    ]);
+    let mut strategies = Vec::new();
+    if let Some(node) = top.node("strategies")
+        && let Some(table) = as_table(node, "strategies", sink)
+    {
+        for (key, node) in &table.entries {
+            if as_table(node, &format!("strategies.{}", key.name), sink).is_some() {
+                strategies.push(At { value: key.name.clone(), span: key.span });
+            }
+        }
+    }
+    let raw = Raw {
+        title: top.get("title", text),
+        run: top.table("run", "[run]", |r| read_run(r, sink)).unwrap_or_default(),
+        model: top.table("model", "[model]", |r| read_model(r, folder)).unwrap_or_default(),
+        price: {
+            let span = root.get("price").map(|node| node.span);
+            RawPrice { span, ..top.table("price", "[price]", |r| read_price(r, sink)).unwrap_or_default() }
+        },
+        prompt: top.table("prompt", "[prompt]", |r| read_prompt(r, folder)).unwrap_or_default(),
+        servers: list(&mut top, "servers", sink, |reader| read_server(reader, sink)),
+        session: {
+            let span = root.get("session").map(|node| node.span);
+            RawSession { span, ..top.table("session", "[session]", |r| read_session(r, folder)).unwrap_or_default() }
+        },
+        tools: list(&mut top, "tools", sink, |reader| read_tool(reader, folder, sink)),
+        retry: top.table("retry", "[retry]", read_retry).unwrap_or_default(),
+        cache: top.table("cache", "[cache]", read_cache).unwrap_or_default(),
+        sessions_per_month: top
+            .table("volume", "[volume]", |mut reader| {
+                let value = reader.get("sessions_per_month", |n, k, s| whole(n, k, 1, MOST, s));
+                reader.finish();
+                value
+            })
+            .flatten(),
+        strategies,
+    };
+    top.finish();
+    raw
+}
+
+fn list<'t, T>(top: &mut Reader<'t>, key: &str, sink: &'t Sink, mut read: impl FnMut(Reader<'t>) -> T) -> Vec<At<T>> {
+    let Some(node) = top.node(key) else { return Vec::new() };
+    let items = tables(node, key, sink).unwrap_or_default();
+    items
+        .into_iter()
+        .map(|item| At { value: read(Reader::new(item.value, format!("[[{key}]]"), sink)), span: item.span })
+        .collect()
+}
+
+fn read_run(mut reader: Reader<'_>, sink: &Sink) -> RawRun {
+    let run = RawRun {
+        sessions: reader.get("sessions", |n, k, s| whole(n, k, 1, 10_000_000_000, s)),
+        seed: reader.get("seed", |n, k, s| whole(n, k, 0, i64::MAX as u64, s)),
+        max_sessions: reader.get("max_sessions", |n, k, s| whole(n, k, 1, 10_000_000_000, s)),
+        precision: reader
+            .table("precision", "`precision`", |mut inner| {
+                let mut targets = Vec::new();
+                inner.matching(|key, span, node| {
+                    // `precision."cost_usd.mean" = 0.01` and `precision.cost_usd.mean = 0.01` are the same wish
+                    let inner_table = match &node.data {
+                        Data::Table(table) => table.entries.iter().collect(),
+                        _ => Vec::new(),
+                    };
+                    let mut add = |name: String, span: Span, node: &Node| {
+                        if let Some(width) = positive(node, &name, sink) {
+                            targets.push(At { value: (name, width), span });
+                        }
+                    };
+                    if inner_table.is_empty() {
+                        add(key.to_owned(), span, node);
+                    } else {
+                        for (statistic, node) in inner_table {
+                            add(format!("{key}.{}", statistic.name), statistic.span, node);
+                        }
+                    }
+                    Some(())
+                });
+                targets
+            })
+            .unwrap_or_default(),
+    };
+    reader.finish();
+    run
+}
+
+fn read_model(mut reader: Reader<'_>, folder: &Path) -> RawModel {
+    reader.later(&["timeout", "rejected", "lost_request", "lost_reply", "retry"]);
+    let model = RawModel {
+        name: reader.get("name", text),
+        first_token: reader.get("first_token", |n, k, s| distribution(n, k, Measure::Duration, folder, s)),
+        prefill_rate: reader.get("prefill_rate", positive),
+        cached_prefill_rate: reader.get("cached_prefill_rate", positive),
+        output_rate: reader.get("output_rate", |n, k, s| distribution(n, k, Measure::Rate, folder, s)),
+        max_output: reader.get("max_output", |n, k, s| whole(n, k, 1, MOST, s)),
+    };
+    reader.finish();
+    model
+}
+
+fn read_price(mut reader: Reader<'_>, sink: &Sink) -> RawPrice {
+    let mut price = RawPrice {
+        span: None,
+        as_of: reader.get("as_of", date),
+        input: reader.get("input", amount),
+        output: reader.get("output", amount),
+        read: reader.get("cache_read", amount),
+        read_multiplier: reader.get("read_multiplier", amount),
+        write: reader.get("cache_write", amount),
+        ..RawPrice::default()
+    };
+    let mut per_lifetime = |prefix: &str| {
+        let mut found = Vec::new();
+        reader.matching(|key, span, node| {
+            let lifetime = key.strip_prefix(prefix)?;
+            let Some(seconds) = lifetime_seconds(lifetime) else {
+                complain(
+                    sink,
+                    Mistake::at(span, format!("`{key}` doesn't end in a lifetime"))
+                        .label("which lifetime?")
+                        .help(format!("for example {prefix}5m or {prefix}1h")),
+                );
+                return Some(());
+            };
+            if let Some(value) = amount(node, key, sink) {
+                found.push(At { value: (seconds, value), span: node.span });
+            }
+            Some(())
+        });
+        found
+    };
+    price.writes = per_lifetime("cache_write_");
+    price.write_multipliers = per_lifetime("write_multiplier_");
+    // named, so that a misspelt key is answered with them
+    for example in ["cache_write_5m", "cache_write_1h", "write_multiplier_5m", "write_multiplier_1h"] {
+        reader.node(example);
+    }
+    reader.finish();
+    price
+}
+
+fn lifetime_seconds(text: &str) -> Option<u64> {
+    let seconds = text.parse::<jiff::SignedDuration>().ok()?.as_secs();
+    u64::try_from(seconds).ok().filter(|s| *s > 0)
+}
+
+fn amount(node: &Node, key: &str, sink: &Sink) -> Option<f64> {
+    let value = number(node, key, sink)?;
+    if value < 0.0 {
+        complain(sink, Mistake::at(node.span, format!("`{key}` can't be negative")).label("below zero"));
+        return None;
+    }
+    Some(value)
+}
+
+fn date(node: &Node, key: &str, sink: &Sink) -> Option<jiff::civil::Date> {
+    let given = match &node.data {
+        Data::Date(given) | Data::String(given) => given.parse().ok(),
+        _ => None,
+    };
+    if given.is_none() {
+        complain(
+            sink,
+            Mistake::at(node.span, format!("`{key}` must be a date"))
+                .label("not a date")
+                .help(format!("for example {key} = 2026-12-01")),
+        );
+    }
+    given
+}
+
+fn read_prompt(mut reader: Reader<'_>, folder: &Path) -> RawPrompt {
+    let prompt = RawPrompt {
+        system: reader.get("system", |n, k, s| distribution(n, k, Measure::Tokens, folder, s)),
+        task: reader.get("task", |n, k, s| distribution(n, k, Measure::Tokens, folder, s)),
+    };
+    reader.finish();
+    prompt
+}
+
+fn read_server(mut reader: Reader<'_>, sink: &Sink) -> RawServer {
+    reader.later(&["tools_list", "read_tokens", "kept"]);
+    let loading =
+        reader.get("loading", |n, k, s| word(n, k, &[("upfront", true), ("search", false), ("code", false)], s));
+    if let Some(At { value: false, span }) = loading {
+        complain(
+            sink,
+            Mistake::at(span, "this `loading` isn't supported yet")
+                .label("not simulated by this version")
+                .help("definitions are loaded upfront: leave `loading` out"),
+        );
+    }
+    let server = RawServer {
+        name: reader.get("name", text),
+        tools: reader.get("tools", |n, k, s| whole(n, k, 0, 1_000_000, s)),
+        tokens_per_tool: reader.get("tokens_per_tool", |n, k, s| whole(n, k, 0, 1_000_000_000, s)),
+        definition_tokens: reader.get("definition_tokens", |n, k, s| whole(n, k, 0, 1_000_000_000, s)),
+    };
+    reader.finish();
+    server
+}
+
+fn read_session(mut reader: Reader<'_>, folder: &Path) -> RawSession {
+    reader.later(&["messages", "message", "think"]);
+    let session = RawSession {
+        span: None,
+        has_turns: reader.node("turns").is_some(),
+        turns: reader.get("turns", |n, k, s| distribution(n, k, Measure::Count, folder, s)),
+        max_turns: reader.get("max_turns", |n, k, s| whole(n, k, 1, crate::model::MOST_TURNS, s)),
+        output: reader.get("output", |n, k, s| distribution(n, k, Measure::Tokens, folder, s)),
+        one_at_a_time: reader.get("tool_calls", |n, k, s| word(n, k, &[("parallel", false), ("sequential", true)], s)),
+    };
+    reader.finish();
+    session
+}
+
+fn read_tool(mut reader: Reader<'_>, folder: &Path, sink: &Sink) -> RawTool {
+    reader.later(&["hedge_after", "approval", "capacity", "queue", "agent"]);
+    let tool = RawTool {
+        name: reader.get("name", text),
+        calls: reader.get("calls", |n, k, s| distribution(n, k, Measure::Count, folder, s)),
+        result: reader.get("result", |n, k, s| distribution(n, k, Measure::Tokens, folder, s)),
+        latency: reader.get("latency", |n, k, s| distribution(n, k, Measure::Duration, folder, s)),
+        timeout: reader.get("timeout", positive_duration),
+        after: reader.get("after", texts).map(|at| at.value).unwrap_or_default(),
+        lost_request: reader.get("lost_request", chance),
+        lost_reply: reader.get("lost_reply", chance),
+        rejected: reader.get("rejected", chance),
+        reject_latency: reader.get("reject_latency", |n, k, s| distribution(n, k, Measure::Duration, folder, s)),
+        idempotent: reader.get("idempotent", boolean),
+        error: reader.get("error", chance),
+        error_result: reader.get("error_result", |n, k, s| whole(n, k, 0, 1_000_000_000, s)),
+        price_usd: reader.get("price", amount),
+        server: reader.get("server", text),
+        retry: match reader.node("retry") {
+            Some(Node { data: Data::String(preset), span }) => {
+                complain(
+                    sink,
+                    Mistake::at(*span, format!("the retry preset \"{preset}\" isn't supported yet"))
+                        .label("presets come later")
+                        .help("write the policy out: retry = { attempts = 3, base = \"500ms\", cap = \"8s\" }"),
+                );
+                RawRetry::default()
+            }
+            _ => reader.table("retry", "`retry`", read_retry).unwrap_or_default(),
+        },
+    };
+    reader.finish();
+    tool
+}
+
+fn read_retry(mut reader: Reader<'_>) -> RawRetry {
+    const JITTERS: [(&str, Jitter); 4] = [
+        ("full", Jitter::Full),
+        ("none", Jitter::None),
+        ("equal", Jitter::Equal),
+        ("decorrelated", Jitter::Decorrelated),
+    ];
+    let retry = RawRetry {
+        attempts: reader.get("attempts", |n, k, s| whole(n, k, 1, 1_000, s)),
+        base: reader.get("base", duration),
+        cap: reader.get("cap", duration),
+        jitter: reader.get("jitter", |n, k, s| word(n, k, &JITTERS, s)),
+        deadline: reader.get("deadline", positive_duration),
+    };
+    reader.finish();
+    retry
+}
+
+fn read_cache(mut reader: Reader<'_>) -> RawCache {
+    reader.later(&["keep_alive", "breaks"]);
+    let cache = RawCache {
+        lifetime: reader.get("lifetime", lifetime),
+        prefix_lifetime: reader.get("prefix_lifetime", lifetime),
+        warm_prefix: reader.get("warm_prefix", chance),
+    };
+    reader.finish();
+    cache
+}
+
+/// "off" or whole seconds.
+fn lifetime(node: &Node, key: &str, sink: &Sink) -> Option<Option<u64>> {
+    match &node.data {
+        Data::String(given) if given == "off" => Some(None),
+        Data::Boolean(false) => {
+            complain(
+                sink,
+                Mistake::at(node.span, format!("`{key}` must be \"off\" or a duration"))
+                    .label("true or false")
+                    .help(format!("write {key} = \"off\"")),
+            );
+            None
+        }
+        _ => {
+            let seconds = positive_duration(node, key, sink)?;
+            if seconds.fract() != 0.0 {
+                complain(
+                    sink,
+                    Mistake::at(node.span, format!("`{key}` must be whole seconds")).label("a fraction of a second"),
+                );
+                return None;
+            }
+            Some(Some(seconds as u64))
+        }
+    }
+}

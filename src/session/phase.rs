@@ -1,0 +1,178 @@
+//! The tool phase: which calls there are, when they start, what they leave behind (MODEL.md §4).
+
+use rand::RngExt;
+
+use super::draws::{Draws, Purpose};
+use super::{AttemptEnd, Fate, Progress, ToolCall, draw_whole};
+use crate::model::{Model, Tool};
+use crate::price::PicoUsd;
+
+/// What one tool phase came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct PhaseTotals {
+    /// From its start to the end of its last call, s.
+    pub duration_s: f64,
+    /// Calls.
+    pub calls: u64,
+    /// Attempts of all calls.
+    pub attempts: u64,
+    /// Executions of all calls.
+    pub executions: u64,
+    /// Calls that were executed twice or more by a tool that isn't idempotent.
+    pub duplicates: u64,
+    /// Calls that the server never executed.
+    pub unexecuted: u64,
+    /// Calls that ended with the tool's result.
+    pub succeeded: u64,
+    /// Waits between attempts, summed over calls, s.
+    pub retry_wait_s: f64,
+    /// Tokens that enter the history.
+    pub result_tokens: u64,
+    /// Money for each call's first execution.
+    pub fees: PicoUsd,
+    /// Money for executions after the first.
+    pub duplicate_fees: PicoUsd,
+}
+
+/// Room for one phase's bookkeeping, kept from phase to phase.
+#[derive(Debug, Default)]
+pub struct Workspace {
+    ends_s: Vec<f64>,
+}
+
+/// Plays the phase after call `turn`, where nothing is shared with other sessions. The calls of a tool start when all
+/// calls of the tools that it waits for are done; a tool that makes no call this time passes its own start on.
+pub fn play_phase<D: Draws>(model: &Model, draws: &D, turn: u64, room: &mut Workspace) -> PhaseTotals {
+    let phase = &model.phase;
+    let mut totals = PhaseTotals::default();
+    room.ends_s.clear();
+    room.ends_s.resize(phase.tools.len(), 0.0);
+    for &index in &phase.order {
+        let tool = &phase.tools[index];
+        let start_s = phase.after[index].iter().map(|&before| room.ends_s[before]).fold(0.0, f64::max);
+        let lasts_s = play_tool(tool, index, phase.one_at_a_time, draws, turn, &mut totals);
+        room.ends_s[index] = start_s + lasts_s;
+        totals.duration_s = totals.duration_s.max(start_s + lasts_s);
+    }
+    totals
+}
+
+/// Calls whose draws are made together.
+const BLOCK: usize = 8;
+
+#[derive(Default)]
+struct Block {
+    fates: [f64; BLOCK],
+    latencies_s: [f64; BLOCK],
+    results: [u64; BLOCK],
+}
+
+/// All calls of one tool; returns the time from their start to the end of the last.
+#[inline]
+fn play_tool<D: Draws>(
+    tool: &Tool,
+    index: usize,
+    one_at_a_time: bool,
+    draws: &D,
+    turn: u64,
+    totals: &mut PhaseTotals,
+) -> f64 {
+    let calls = draw_whole(draws, &tool.calls, Purpose::Calls { tool: index }, turn);
+    if calls == 0 {
+        return 0.0;
+    }
+    let faulty = tool.fault_chance() > 0.0;
+    let stream = |wanted: bool, purpose: Purpose| wanted.then(|| draws.stream(purpose, turn));
+    let mut fates = stream(faulty, Purpose::Fate { tool: index });
+    let mut errors = stream(tool.error > 0.0, Purpose::Error { tool: index });
+    let mut latencies = stream(tool.latency_s.as_constant().is_none(), Purpose::Latency { tool: index });
+    let mut results = stream(tool.result.as_constant().is_none(), Purpose::Result { tool: index });
+    let patience_s = tool.timeout_s.min(tool.retry.deadline_s);
+
+    let (mut longest_s, mut sum_s) = (0.0_f64, 0.0_f64);
+    let unexecuted_before = totals.unexecuted;
+    totals.calls += calls;
+    let mut number = 0;
+    // a few calls at a time and one purpose after the other: each generator stays in registers
+    let mut block = Block::default();
+    while number < calls {
+        let size = (calls - number).min(BLOCK as u64) as usize;
+        if let Some(stream) = &mut fates {
+            block.fates[..size].iter_mut().for_each(|u| *u = stream.random::<f64>());
+        }
+        match &mut latencies {
+            Some(stream) => tool.latency_s.fill(stream, &mut block.latencies_s[..size]),
+            None => block.latencies_s[..size].fill(tool.latency_s.as_constant().unwrap_or(0.0)),
+        }
+        match &mut results {
+            Some(stream) => tool.result.fill(stream, &mut block.results[..size]),
+            None => block.results[..size].fill(tool.result.as_constant().unwrap_or(0)),
+        }
+        for slot in 0..size {
+            let fate = if faulty { Fate::of(tool, block.fates[slot]) } else { Fate::Served };
+            let latency_s = block.latencies_s[slot];
+            let tool_fails = errors.as_mut().is_some_and(|stream| stream.random::<f64>() < tool.error);
+            let (answered, took_s) = if fate == Fate::Served && latency_s <= patience_s {
+                totals.attempts += 1;
+                totals.executions += 1;
+                (true, latency_s)
+            } else {
+                play_troubled_call(tool, index, number + slot as u64, fate, latency_s, draws, turn, totals)
+            };
+            let succeeded = answered && !tool_fails;
+            totals.succeeded += u64::from(succeeded);
+            totals.result_tokens += if succeeded { block.results[slot] } else { tool.error_result_tokens };
+            longest_s = longest_s.max(took_s);
+            sum_s += took_s;
+        }
+        number += size as u64;
+    }
+    if tool.price.0 > 0 {
+        totals.fees += tool.price * (calls - (totals.unexecuted - unexecuted_before));
+    }
+    if one_at_a_time { sum_s } else { longest_s }
+}
+
+/// A call whose first attempt doesn't simply succeed; returns whether it was answered and how long it took.
+#[cold]
+#[inline(never)]
+#[allow(clippy::too_many_arguments)]
+fn play_troubled_call<D: Draws>(
+    tool: &Tool,
+    index: usize,
+    number: u64,
+    first_fate: Fate,
+    first_latency_s: f64,
+    draws: &D,
+    turn: u64,
+    totals: &mut PhaseTotals,
+) -> (bool, f64) {
+    let mut stream = draws.stream(Purpose::Retry { tool: index, call: number }, turn);
+    let mut call = ToolCall::default();
+    let (mut fate, mut latency_s) = (first_fate, first_latency_s);
+    let answered = loop {
+        let reject_latency_s = if fate == Fate::Rejected { tool.reject_latency_s.draw(&mut stream) } else { 0.0 };
+        let mut progress = call.attempted(&tool.retry, AttemptEnd::new(tool, fate, latency_s, reject_latency_s));
+        if progress == Progress::Wait {
+            let wait_s = call.draw_wait(&tool.retry, &mut stream);
+            progress = call.waited(&tool.retry, wait_s);
+        }
+        match progress {
+            Progress::Answered => break true,
+            Progress::Failed => break false,
+            Progress::Wait | Progress::Attempt => {
+                fate = Fate::of(tool, stream.random::<f64>());
+                latency_s = tool.latency_s.draw(&mut stream);
+            }
+        }
+    };
+    totals.attempts += u64::from(call.attempts);
+    totals.executions += u64::from(call.executions);
+    totals.retry_wait_s += call.waited_s;
+    totals.unexecuted += u64::from(call.executions == 0);
+    if call.executions > 1 && !tool.idempotent {
+        totals.duplicates += 1;
+        totals.duplicate_fees += tool.price * u64::from(call.executions - 1);
+    }
+    (answered, call.elapsed_s)
+}

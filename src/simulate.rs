@@ -1,0 +1,78 @@
+//! One question answered: sessions played, summed up, and held against theory.
+
+use crate::Error;
+use crate::check::{self, Checks};
+use crate::engine::{self, Play};
+use crate::scenario::Scenario;
+use crate::stats::{Sample, Summary, TurnCosts, next_size};
+
+/// Hears how far a run is.
+pub trait Progress: Sync {
+    /// The run will play this many sessions in all, as far as it knows now.
+    fn goal(&self, _sessions: u64) {}
+    /// This many more are done.
+    fn done(&self, _sessions: u64) {}
+}
+
+/// Hears nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Silent;
+
+impl Progress for Silent {}
+
+/// How to run.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    /// Threads; `None` for one per core. The answer doesn't depend on it.
+    pub threads: Option<usize>,
+}
+
+/// A scenario with its answer.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// What was asked.
+    pub scenario: Scenario,
+    /// Every session.
+    pub sample: Sample,
+    /// The figures with their intervals.
+    pub summary: Summary,
+    /// The closed forms.
+    pub checks: Checks,
+}
+
+/// Plays the scenario's sessions and sums them up. With `precision` it goes on until every target is met.
+///
+/// # Errors
+/// Where the threads can't be had; a validated scenario can't fail.
+pub fn simulate(scenario: Scenario, options: Options, progress: &dyn Progress) -> Result<Answer, Error> {
+    engine::with_threads(options.threads, || run(scenario, progress)).map_err(Error::Threads)
+}
+
+fn run(scenario: Scenario, progress: &dyn Progress) -> Answer {
+    let (model, run) = (&scenario.model, &scenario.run);
+    let most = if run.precision.is_empty() { run.sessions } else { run.max_sessions };
+    let mut sample = Sample::new(model, most, &check::probes_s(model));
+    let mut size = run.sessions;
+    let summary = loop {
+        progress.goal(size);
+        let from = sample.sessions();
+        sample.reserve(size - from);
+        Play { model, seed: run.seed, sessions: from..size }.run(&mut sample, &|n| progress.done(n));
+        let summary = Summary::new(model, &sample);
+        match next_size(&run.precision, &summary, most) {
+            Some(next) => size = next,
+            None => break summary,
+        }
+    };
+    let checks = check::check(model, &sample);
+    Answer { scenario, sample, summary, checks }
+}
+
+/// Mean cost of each call over the first sessions, for a chart; `None` without prices.
+pub fn turn_costs(scenario: &Scenario) -> Option<TurnCosts> {
+    const SESSIONS: u64 = 2_000;
+    let mut costs = TurnCosts::new(scenario.model.tariff.as_ref()?);
+    let sessions = 0..scenario.run.sessions.min(SESSIONS);
+    Play { model: &scenario.model, seed: scenario.run.seed, sessions }.run(&mut costs, &|_| {});
+    Some(costs)
+}

@@ -1,0 +1,25 @@
+//! Estimates and how sure they are (MODEL.md §6).
+//!
+//! Sessions are independent, so a mean has the standard error `sd/√n` and a Student interval, a quantile the
+//! distribution-free interval between two order statistics, and a ratio of two sums (duplicates per call: calls within
+//! a session are not independent) the standard error of the delta method over sessions.
+//!
+//! **Quantile**, here and in every report, is the nearest rank: the smallest value that at least a share `p` of the
+//! sample doesn't exceed (type 1 of Hyndman and Fan 1996).
+
+mod metric;
+mod moments;
+mod quantile;
+mod sample;
+mod stopping;
+mod store;
+mod summary;
+mod turn_costs;
+
+pub use metric::{Metric, Quantity, Rate, Unit};
+pub use moments::{Covariance, Estimate, Moments};
+pub use quantile::{QUANTILES, QuantileEstimate, quantile_name, quantile_ranks};
+pub use sample::{MOST_EXACT_SESSIONS, Sample, Sources};
+pub use stopping::{Target, TargetError, next_size};
+pub use summary::{MetricSummary, Summary, TurnMetric};
+pub use turn_costs::TurnCosts;

@@ -1,0 +1,165 @@
+//! Means, variances and covariances that can be merged (Chan, Golub and LeVeque 1979).
+
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// An estimate with its standard error and 95 % interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// The estimate.
+    pub value: f64,
+    /// Its standard error.
+    pub se: f64,
+    /// Its 95 % interval.
+    pub ci95: [f64; 2],
+}
+
+/// Half-width of a 95 % interval in standard errors, with `n - 1` degrees of freedom.
+pub(super) fn half_width(n: u64) -> f64 {
+    if n < 2 {
+        return f64::INFINITY;
+    }
+    match StudentsT::new(0.0, 1.0, (n - 1) as f64) {
+        Ok(t) if n < 10_000 => t.inverse_cdf(0.975),
+        _ => 1.959_963_984_540_054,
+    }
+}
+
+/// Count, mean, spread and ends of a number.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Moments {
+    /// How many.
+    pub n: u64,
+    /// Their mean.
+    pub mean: f64,
+    /// Sum of squared deviations from the mean.
+    pub squares: f64,
+    /// The smallest.
+    pub min: f64,
+    /// The largest.
+    pub max: f64,
+}
+
+impl Default for Moments {
+    fn default() -> Self {
+        Self { n: 0, mean: 0.0, squares: 0.0, min: f64::INFINITY, max: f64::NEG_INFINITY }
+    }
+}
+
+impl Moments {
+    /// Of a list, in two passes.
+    pub fn of(values: &[f64]) -> Self {
+        let n = values.len() as f64;
+        let (min, max) =
+            values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(*x), high.max(*x)));
+        if min.total_cmp(&max).is_eq() {
+            return Self { n: values.len() as u64, mean: min, squares: 0.0, min, max };
+        }
+        let mean = values.iter().sum::<f64>() / n;
+        let squares = values.iter().map(|x| (x - mean).powi(2)).sum();
+        Self { n: values.len() as u64, mean, squares, min, max }
+    }
+
+    /// Takes in the moments of another list.
+    pub fn merge(&mut self, other: &Self) {
+        if other.n == 0 {
+            return;
+        }
+        if self.n == 0 {
+            *self = *other;
+            return;
+        }
+        let (n, m) = (self.n as f64, other.n as f64);
+        let delta = other.mean - self.mean;
+        self.mean += delta * m / (n + m);
+        self.squares += other.squares + delta * delta * n * m / (n + m);
+        self.n += other.n;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+
+    /// Sample standard deviation.
+    pub fn sd(&self) -> f64 {
+        if self.n < 2 { 0.0 } else { (self.squares / (self.n - 1) as f64).sqrt() }
+    }
+
+    /// The mean with its standard error and Student interval.
+    pub fn estimate(&self) -> Estimate {
+        let se = self.sd() / (self.n.max(1) as f64).sqrt();
+        let half = if se > 0.0 { half_width(self.n) * se } else { 0.0 };
+        Estimate { value: self.mean, se, ci95: [self.mean - half, self.mean + half] }
+    }
+}
+
+/// Joint moments of two numbers, for the ratio of their sums.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Covariance {
+    n: u64,
+    mean_y: f64,
+    mean_x: f64,
+    yy: f64,
+    xx: f64,
+    xy: f64,
+}
+
+impl Covariance {
+    /// Of two lists of the same length: what is counted, and per what.
+    pub fn of(y: &[f64], x: &[f64]) -> Self {
+        let n = y.len() as f64;
+        let (mean_y, mean_x) = (y.iter().sum::<f64>() / n, x.iter().sum::<f64>() / n);
+        let mut all = Self { n: y.len() as u64, mean_y, mean_x, ..Self::default() };
+        for (a, b) in y.iter().zip(x) {
+            let (dy, dx) = (a - mean_y, b - mean_x);
+            all.yy += dy * dy;
+            all.xx += dx * dx;
+            all.xy += dx * dy;
+        }
+        all
+    }
+
+    /// Takes in another list's.
+    pub fn merge(&mut self, other: &Self) {
+        if other.n == 0 {
+            return;
+        }
+        let (n, m) = (self.n as f64, other.n as f64);
+        let (dy, dx) = (other.mean_y - self.mean_y, other.mean_x - self.mean_x);
+        let weight = n * m / (n + m);
+        self.mean_y += dy * m / (n + m);
+        self.mean_x += dx * m / (n + m);
+        self.yy += other.yy + dy * dy * weight;
+        self.xx += other.xx + dx * dx * weight;
+        self.xy += other.xy + dx * dy * weight;
+        self.n += other.n;
+    }
+
+    /// `sum y / sum x`, its standard error by the delta method over sessions (Cochran 1977, §6.4), and its interval.
+    /// `None` where nothing was counted below the line. A `share` of exactly 0 or 1 gets the exact Poisson limit,
+    /// `-ln(0.025)` events, instead of an interval of no width.
+    pub fn ratio(&self, share: bool) -> Option<Estimate> {
+        let per = self.mean_x * self.n as f64;
+        if self.n == 0 || per <= 0.0 {
+            return None;
+        }
+        let value = self.mean_y / self.mean_x;
+        let variance = if self.n < 2 {
+            0.0
+        } else {
+            (self.yy - 2.0 * value * self.xy + value * value * self.xx).max(0.0) / (self.n - 1) as f64
+        };
+        let se = (variance / self.n as f64).sqrt() / self.mean_x;
+        // what rounding leaves of a ratio that is the same in every session isn't spread
+        let se = if se < 1e-13 * value.abs() { 0.0 } else { se };
+        let half = if se > 0.0 { half_width(self.n) * se } else { 0.0 };
+        let mut ci95 = [value - half, value + half];
+        if share {
+            const ZERO_EVENTS: f64 = 3.688_879_454_113_936;
+            if value <= 0.0 {
+                ci95 = [0.0, (ZERO_EVENTS / per).min(1.0)];
+            } else if value >= 1.0 {
+                ci95 = [(1.0 - ZERO_EVENTS / per).max(0.0), 1.0];
+            }
+            ci95 = [ci95[0].max(0.0), ci95[1].min(1.0)];
+        }
+        Some(Estimate { value, se, ci95 })
+    }
+}

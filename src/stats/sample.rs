@@ -1,0 +1,298 @@
+//! What is kept of the sessions that were played.
+
+use super::metric::{Metric, Quantity, Rate};
+use super::moments::{Covariance, Estimate, Moments};
+use super::store::Store;
+use crate::engine::Collect;
+use crate::model::Model;
+use crate::price::PicoUsd;
+use crate::session::{Bill, Outcome, Record, Turn};
+
+/// Up to here every session's values are kept; beyond, quantiles come from histograms and memory stays flat.
+pub const MOST_EXACT_SESSIONS: u64 = 10_000_000;
+
+/// About how many turns are kept for the quantiles of per-turn metrics.
+const WATCHED_TURNS: f64 = 250_000.0;
+
+/// Money by what it went for, summed over sessions.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Sources {
+    /// Tool definitions, by server.
+    pub definitions: Vec<PicoUsd>,
+    pub system: PicoUsd,
+    pub task: PicoUsd,
+    pub history: PicoUsd,
+    pub output: PicoUsd,
+    /// First executions of tool calls.
+    pub tools: PicoUsd,
+    /// Executions after the first.
+    pub duplicates: PicoUsd,
+}
+
+impl Sources {
+    /// The sum of all.
+    pub fn total(&self) -> PicoUsd {
+        self.definitions.iter().copied().sum::<PicoUsd>()
+            + self.system
+            + self.task
+            + self.history
+            + self.output
+            + self.tools
+            + self.duplicates
+    }
+
+    fn add(&mut self, other: &Sources) {
+        for (sum, more) in self.definitions.iter_mut().zip(&other.definitions) {
+            *sum += *more;
+        }
+        self.system += other.system;
+        self.task += other.task;
+        self.history += other.history;
+        self.output += other.output;
+        self.tools += other.tools;
+        self.duplicates += other.duplicates;
+    }
+}
+
+/// Turns of the first sessions, session by session.
+#[derive(Debug, Clone, Default)]
+pub(super) struct WatchedTurns {
+    /// Turns of each watched session.
+    pub turns_per_session: Vec<u32>,
+    /// Tool phases of each watched session.
+    pub phases_per_session: Vec<u32>,
+    pub latency_s: Vec<f64>,
+    pub phase_s: Vec<f64>,
+    pub first_token_s: Vec<f64>,
+}
+
+/// Everything that is kept of a run.
+#[derive(Debug, Clone)]
+pub struct Sample {
+    sessions: u64,
+    watched_sessions: u64,
+    /// Columns of the open chunk, one per [`Quantity`], then one per probe.
+    open: Vec<Vec<f64>>,
+    stores: Vec<Store>,
+    moments: Vec<Moments>,
+    ratios: Vec<Covariance>,
+    /// Phases up to each probe, per phase.
+    probe_ratios: Vec<Covariance>,
+    probes_s: Vec<f64>,
+    probe_counts: Vec<u64>,
+    sources: Sources,
+    outcomes: [u64; 3],
+    pub(super) turns: WatchedTurns,
+    open_turns: (u32, u32),
+}
+
+impl Sample {
+    /// An empty sample of `model`. `most_sessions` decides whether all values can be kept. For each of `probes_s` the
+    /// share of tool phases that last at most so long is counted.
+    pub fn new(model: &Model, most_sessions: u64, probes_s: &[f64]) -> Self {
+        let stores = Metric::ALL
+            .iter()
+            .map(|metric| {
+                if most_sessions > MOST_EXACT_SESSIONS {
+                    Store::buckets(metric.quantity().unit())
+                } else {
+                    Store::exact()
+                }
+            })
+            .collect();
+        let mean_turns = model.turns.mean().min(model.max_turns as f64).max(1.0);
+        Self {
+            sessions: 0,
+            watched_sessions: (WATCHED_TURNS / mean_turns).clamp(50.0, 20_000.0) as u64,
+            open: Vec::new(),
+            stores,
+            moments: vec![Moments::default(); Quantity::ALL.len()],
+            ratios: vec![Covariance::default(); Rate::ALL.len()],
+            probe_ratios: vec![Covariance::default(); probes_s.len()],
+            probes_s: probes_s.to_vec(),
+            probe_counts: vec![0; probes_s.len()],
+            sources: Sources {
+                definitions: vec![PicoUsd::default(); model.prompt.definitions.len()],
+                ..Sources::default()
+            },
+            outcomes: [0; 3],
+            turns: WatchedTurns::default(),
+            open_turns: (0, 0),
+        }
+    }
+
+    /// Makes room for this many more sessions at once, so that memory doesn't overshoot while it grows.
+    pub fn reserve(&mut self, sessions: u64) {
+        for store in &mut self.stores {
+            store.reserve(sessions as usize);
+        }
+    }
+
+    /// Sessions played.
+    pub fn sessions(&self) -> u64 {
+        self.sessions
+    }
+
+    /// Moments over sessions.
+    pub fn moments(&self, quantity: Quantity) -> &Moments {
+        &self.moments[quantity as usize]
+    }
+
+    /// The ratio of two sums, where there was something to divide by.
+    pub fn ratio(&self, rate: Rate) -> Option<Estimate> {
+        let index = Rate::ALL.iter().position(|r| *r == rate)?;
+        self.ratios[index].ratio(rate.is_share())
+    }
+
+    /// The share of tool phases that lasted at most as long as probe number `index`.
+    pub fn phases_within_probe(&self, index: usize) -> Option<Estimate> {
+        self.probe_ratios.get(index)?.ratio(true)
+    }
+
+    /// Values at rising ranks (from 1).
+    pub(super) fn at_ranks(&self, metric: Metric, ranks: &[u64]) -> Vec<f64> {
+        let moments = self.moments(metric.quantity());
+        if moments.min.total_cmp(&moments.max).is_eq() {
+            return vec![moments.min; ranks.len()];
+        }
+        self.stores[metric.quantity() as usize].at_ranks(ranks)
+    }
+
+    /// All values of a metric by session number, unless the run was too large to keep them.
+    pub fn values(&self, metric: Metric) -> Option<&[f64]> {
+        self.stores[metric.quantity() as usize].values()
+    }
+
+    /// The durations (s) of the watched sessions' turns or phases.
+    pub fn turn_values_s(&self, metric: super::TurnMetric) -> &[f64] {
+        match metric {
+            super::TurnMetric::Latency => &self.turns.latency_s,
+            super::TurnMetric::ToolPhase => &self.turns.phase_s,
+            super::TurnMetric::FirstToken => &self.turns.first_token_s,
+        }
+    }
+
+    /// Money by what it went for, summed over all sessions.
+    pub fn sources(&self) -> &Sources {
+        &self.sources
+    }
+
+    /// How many sessions ended so.
+    pub fn ended(&self, outcome: Outcome) -> u64 {
+        self.outcomes[outcome as usize]
+    }
+}
+
+impl Collect for Sample {
+    fn empty(&self) -> Self {
+        Self {
+            sessions: 0,
+            watched_sessions: self.watched_sessions,
+            open: vec![Vec::with_capacity(1_024); Quantity::ALL.len() + self.probes_s.len()],
+            stores: Vec::new(),
+            moments: Vec::new(),
+            ratios: Vec::new(),
+            probe_ratios: Vec::new(),
+            probes_s: self.probes_s.clone(),
+            probe_counts: vec![0; self.probes_s.len()],
+            sources: Sources {
+                definitions: vec![PicoUsd::default(); self.sources.definitions.len()],
+                ..Sources::default()
+            },
+            outcomes: [0; 3],
+            turns: WatchedTurns::default(),
+            open_turns: (0, 0),
+        }
+    }
+
+    #[inline]
+    fn watches(&self, session: u64) -> bool {
+        session < self.watched_sessions
+    }
+
+    fn turn(&mut self, turn: &Turn) {
+        self.turns.latency_s.push(turn.latency_s);
+        self.turns.first_token_s.push(turn.first_token_s);
+        self.open_turns.0 += 1;
+        if let Some(phase_s) = turn.tool_phase_s {
+            self.turns.phase_s.push(phase_s);
+            self.open_turns.1 += 1;
+        }
+    }
+
+    #[inline]
+    fn phase(&mut self, duration_s: f64) {
+        for (count, probe_s) in self.probe_counts.iter_mut().zip(&self.probes_s) {
+            *count += u64::from(duration_s <= *probe_s);
+        }
+    }
+
+    fn session(&mut self, number: u64, record: &Record, bill: &Bill) {
+        self.sessions += 1;
+        let (quantities, probes) = self.open.split_at_mut(Quantity::ALL.len());
+        for (column, quantity) in quantities.iter_mut().zip(Quantity::ALL) {
+            column.push(quantity.of(record));
+        }
+        for (column, count) in probes.iter_mut().zip(&mut self.probe_counts) {
+            column.push(std::mem::take(count) as f64);
+        }
+        for (sum, more) in self.sources.definitions.iter_mut().zip(&bill.definitions) {
+            *sum += *more;
+        }
+        self.sources.system += bill.system;
+        self.sources.task += bill.task;
+        self.sources.history += bill.history;
+        self.sources.output += bill.output;
+        self.sources.tools += record.cost_tools - record.duplicate_fees;
+        self.sources.duplicates += record.duplicate_fees;
+        self.outcomes[record.outcome as usize] += 1;
+        if self.watches(number) {
+            let (turns, phases) = std::mem::take(&mut self.open_turns);
+            self.turns.turns_per_session.push(turns);
+            self.turns.phases_per_session.push(phases);
+        }
+    }
+
+    fn close(&mut self) {
+        let column = |quantity: Quantity| &self.open[quantity as usize];
+        self.moments = self.open[..Quantity::ALL.len()].iter().map(|values| Moments::of(values)).collect();
+        self.ratios = Rate::ALL
+            .iter()
+            .map(|rate| {
+                let (y, x) = rate.parts();
+                Covariance::of(column(y), column(x))
+            })
+            .collect();
+        self.probe_ratios = self.open[Quantity::ALL.len()..]
+            .iter()
+            .map(|values| Covariance::of(values, column(Quantity::Phases)))
+            .collect();
+        self.open.truncate(Metric::ALL.len());
+    }
+
+    fn merge(&mut self, next: Self) {
+        self.sessions += next.sessions;
+        for (store, values) in self.stores.iter_mut().zip(&next.open) {
+            store.extend(values);
+        }
+        for (mine, other) in self.moments.iter_mut().zip(&next.moments) {
+            mine.merge(other);
+        }
+        for (mine, other) in self.ratios.iter_mut().zip(&next.ratios) {
+            mine.merge(other);
+        }
+        for (mine, other) in self.probe_ratios.iter_mut().zip(&next.probe_ratios) {
+            mine.merge(other);
+        }
+        self.sources.add(&next.sources);
+        for (mine, other) in self.outcomes.iter_mut().zip(next.outcomes) {
+            *mine += other;
+        }
+        self.turns.turns_per_session.extend(next.turns.turns_per_session);
+        self.turns.phases_per_session.extend(next.turns.phases_per_session);
+        self.turns.latency_s.extend(next.turns.latency_s);
+        self.turns.phase_s.extend(next.turns.phase_s);
+        self.turns.first_token_s.extend(next.turns.first_token_s);
+    }
+}

@@ -1,0 +1,91 @@
+//! Where the values of a metric are kept: all of them, or in a histogram.
+
+use hdrhistogram::Histogram;
+
+use super::metric::Unit;
+
+/// The values of one metric.
+#[derive(Debug, Clone)]
+pub(super) enum Store {
+    /// Every value, by session number.
+    Exact(Vec<f64>),
+    /// Counts per bucket of relative width below 0.1 %; `scale` turns a value into a whole number.
+    Buckets { counts: Histogram<u64>, scale: f64 },
+}
+
+impl Store {
+    pub(super) fn exact() -> Self {
+        Store::Exact(Vec::new())
+    }
+
+    /// Memory doesn't grow with the number of values.
+    pub(super) fn buckets(unit: Unit) -> Self {
+        let scale = match unit {
+            Unit::Usd => 1e9,
+            Unit::Seconds => 1e6,
+            Unit::Tokens | Unit::Count => 1.0,
+        };
+        // a precision of 0 to 5 digits is all that `new` checks
+        Histogram::new(3).map_or_else(|_| Self::exact(), |counts| Store::Buckets { counts, scale })
+    }
+
+    pub(super) fn reserve(&mut self, more: usize) {
+        if let Store::Exact(values) = self {
+            values.reserve_exact(more);
+        }
+    }
+
+    pub(super) fn extend(&mut self, new: &[f64]) {
+        match self {
+            Store::Exact(values) => values.extend_from_slice(new),
+            Store::Buckets { counts, scale } => {
+                for x in new {
+                    counts.saturating_record((x * *scale).round() as u64);
+                }
+            }
+        }
+    }
+
+    /// The values at the given ranks (from 1, rising).
+    pub(super) fn at_ranks(&self, ranks: &[u64]) -> Vec<f64> {
+        match self {
+            Store::Exact(values) => {
+                let mut scratch = values.clone();
+                select(&mut scratch, ranks)
+            }
+            Store::Buckets { counts, scale } => {
+                let n = counts.len().max(1) as f64;
+                ranks.iter().map(|rank| counts.value_at_quantile(*rank as f64 / n) as f64 / scale).collect()
+            }
+        }
+    }
+
+    pub(super) fn values(&self) -> Option<&[f64]> {
+        match self {
+            Store::Exact(values) => Some(values),
+            Store::Buckets { .. } => None,
+        }
+    }
+}
+
+/// The values at rising ranks (from 1) by repeated selection: each search looks only above the last.
+pub(super) fn select(values: &mut [f64], ranks: &[u64]) -> Vec<f64> {
+    let (mut out, mut done) = (Vec::with_capacity(ranks.len()), 0_usize);
+    let mut last = None;
+    for rank in ranks {
+        let index = (*rank as usize).clamp(1, values.len().max(1)) - 1;
+        if let Some((at, value)) = last
+            && at == index
+        {
+            out.push(value);
+            continue;
+        }
+        let Some(rest) = values.get_mut(done..).filter(|rest| index - done < rest.len()) else { break };
+        let (_, value, _) = rest.select_nth_unstable_by(index - done, f64::total_cmp);
+        out.push(*value);
+        last = Some((index, *value));
+        done = index + 1;
+        // the next rank may be the same one; it is answered from `last`
+    }
+    out
+}

@@ -1,0 +1,60 @@
+//! Retried calls: an attempt is lost before the server with chance `a`, executed with its reply lost with chance `b`,
+//! and otherwise answered; up to `attempts`. All follow from the geometric series in `a` and `a + b`.
+
+use crate::model::{Jitter, Retry};
+
+/// `retry.duplicates`: chance that a call is executed twice or more,
+/// `1 - a^R - (1-a-b)(1-a^R)/(1-a) - R b a^(R-1)`.
+pub fn duplicates(a: f64, b: f64, attempts: u32) -> f64 {
+    let r = f64::from(attempts);
+    if a >= 1.0 {
+        return 0.0;
+    }
+    let lost = a.powi(attempts as i32);
+    1.0 - lost - (1.0 - a - b) * (1.0 - lost) / (1.0 - a) - r * b * a.powi(attempts as i32 - 1)
+}
+
+/// `retry.attempts`: `Σ_{k<R} (a+b)^k` attempts a call.
+pub fn attempts(a: f64, b: f64, attempts: u32) -> f64 {
+    (0..attempts.min(10_000) as i32).map(|k| (a + b).powi(k)).sum()
+}
+
+/// `retry.executions`: `(1-a) Σ_{k<R} (a+b)^k` executions a call.
+pub fn executions(a: f64, b: f64, limit: u32) -> f64 {
+    (1.0 - a) * attempts(a, b, limit)
+}
+
+/// `1 -` `retry.availability`: `(a+b)^R`.
+pub fn unavailability(a: f64, b: f64, attempts: u32) -> f64 {
+    (a + b).powi(attempts as i32)
+}
+
+/// The mean wait after failure `k` = 1, 2, …, s; `None` for decorrelated jitter once its cap can bind, where it has no
+/// closed form. Without the cap decorrelated waits follow `E[w_k] = (base + 3 E[w_(k-1)]) / 2`, `w_0 = base`.
+pub fn mean_wait(retry: &Retry, failure: u32) -> Option<f64> {
+    let bound = retry.cap_s.min(retry.base_s * 2_f64.powi(failure as i32 - 1));
+    match retry.jitter {
+        Jitter::None => Some(bound),
+        Jitter::Full => Some(bound / 2.0),
+        Jitter::Equal => Some(bound * 0.75),
+        Jitter::Decorrelated => {
+            let largest = retry.base_s * 3_f64.powi(failure as i32);
+            (largest <= retry.cap_s)
+                .then(|| (0..failure).fold(retry.base_s, |last, _| f64::midpoint(retry.base_s, 3.0 * last)))
+        }
+    }
+}
+
+/// `retry.wait`: `½ Σ_{k<j} min(cap, base 2^k)` after `j` failures under full jitter; for another jitter the sum of its
+/// own mean waits.
+pub fn total_wait(retry: &Retry, failures: u32) -> Option<f64> {
+    (1..=failures).map(|k| mean_wait(retry, k)).sum()
+}
+
+/// Mean of all waits of one call whose attempts fail with chance `f` each: `Σ_{k<R} f^k E[w_k]`.
+pub fn wait_per_call(retry: &Retry, fail: f64) -> Option<f64> {
+    if fail <= 0.0 {
+        return Some(0.0);
+    }
+    (1..retry.attempts).map(|k| Some(fail.powi(k as i32) * mean_wait(retry, k)?)).sum()
+}

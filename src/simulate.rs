@@ -52,7 +52,10 @@ fn run(scenario: Scenario, progress: &dyn Progress) -> Answer {
     let (model, run) = (&scenario.model, &scenario.run);
     let most = if run.precision.is_empty() { run.sessions } else { run.max_sessions };
     let mut sample = Sample::new(model, most, &check::probes_s(model));
-    let mut size = run.sessions;
+    // legs end at the borders of chunks, so that a run in legs sums in the same order as a run in one
+    let leg =
+        |sessions: u64| if run.precision.is_empty() { sessions } else { engine::whole_chunks(sessions).min(most) };
+    let mut size = leg(run.sessions);
     let summary = loop {
         progress.goal(size);
         let from = sample.sessions();
@@ -60,7 +63,7 @@ fn run(scenario: Scenario, progress: &dyn Progress) -> Answer {
         Play { model, seed: run.seed, sessions: from..size }.run(&mut sample, &|n| progress.done(n));
         let summary = Summary::new(model, &sample);
         match next_size(&run.precision, &summary, most) {
-            Some(next) => size = next,
+            Some(next) => size = leg(next),
             None => break summary,
         }
     };

@@ -3,7 +3,7 @@
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
-use super::{BLUE, Chart, FONT, GREY, LIGHT, ORANGE, Outcome, titled};
+use super::{BLUE, Chart, FONT, GREY, LIGHT, ORANGE, Outcome, axis, titled};
 use crate::report::money;
 use crate::stats::{Metric, Quantity, Sample, Summary, quantile_name};
 
@@ -37,7 +37,7 @@ impl Chart for CostByTurn {
             .x_desc("call of the session")
             .y_desc("dollars a call")
             .x_label_formatter(&|x| format!("{x:.0}"))
-            .y_label_formatter(&|y| money(*y))
+            .y_label_formatter(&|y| axis(money(*y)))
             .label_style((FONT, 13))
             .axis_desc_style((FONT, 13))
             .draw()?;
@@ -142,7 +142,7 @@ impl Chart for CostDistribution {
             .x_desc("dollars a session")
             .y_desc("share of sessions")
             .x_labels(8)
-            .x_label_formatter(&|x| money(*x))
+            .x_label_formatter(&|x| axis(money(*x)))
             .y_label_formatter(&|y| format!("{:.1} %", y * 100.0))
             .label_style((FONT, 13))
             .axis_desc_style((FONT, 13))

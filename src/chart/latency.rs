@@ -4,7 +4,7 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 
 use super::scale::TailScale;
-use super::{BLUE, Chart, FONT, GREY, LIGHT, ORANGE, Outcome, titled};
+use super::{BLUE, Chart, FONT, GREY, LIGHT, ORANGE, Outcome, axis, titled};
 use crate::report::seconds;
 use crate::stats::quantile_ranks;
 
@@ -19,10 +19,16 @@ pub struct TailCurve {
     theory: Vec<(f64, f64)>,
 }
 
-/// Percentiles from 0 to 99.9 with equal steps on the tail scale.
-pub fn tail_percentiles(largest: f64) -> Vec<f64> {
+/// Percentiles whose values are written beside the curve.
+const LABELLED: [f64; 4] = [0.5, 0.95, 0.99, 0.999];
+
+/// Percentiles from 0 to `largest` with equal steps on the tail scale, and the labelled ones.
+fn tail_percentiles(largest: f64) -> Vec<f64> {
     let end = -(1.0 - largest).log10();
-    (0..=120).map(|step| 1.0 - 10_f64.powf(-end * f64::from(step) / 120.0)).collect()
+    let grid = (0..=120).map(|step| 1.0 - 10_f64.powf(-end * f64::from(step) / 120.0));
+    let mut ps: Vec<f64> = grid.chain(LABELLED.into_iter().filter(|p| *p <= largest)).collect();
+    ps.sort_by(f64::total_cmp);
+    ps
 }
 
 impl TailCurve {
@@ -63,7 +69,7 @@ impl Chart for TailCurve {
             .axis_style(GREY)
             .x_desc("share of all that are at most this slow (percentile, spaced by rarity)")
             .y_desc("seconds")
-            .y_label_formatter(&|y| seconds(*y))
+            .y_label_formatter(&|y| axis(seconds(*y)))
             .label_style((FONT, 13))
             .axis_desc_style((FONT, 13))
             .draw()?;
@@ -84,7 +90,7 @@ impl Chart for TailCurve {
                         + PathElement::new([(14, 0), (22, 0)], ORANGE.stroke_width(2))
                 });
         }
-        for p in [0.5, 0.95, 0.99, 0.999] {
+        for p in LABELLED {
             if let Some(point) = self
                 .simulated
                 .iter()

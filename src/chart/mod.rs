@@ -1,6 +1,6 @@
 //! Charts: one function per question. The only room that knows plotters.
 //!
-//! SVG always; PNG too with the feature `png`, which brings a subset of DejaVu Sans so that no font has to be
+//! SVG always; PNG too with the feature `png`, which brings a subset of `DejaVu Sans` so that no font has to be
 //! installed. Colours are Okabe and Ito's (2008), which colour-blind readers tell apart.
 
 mod costs;
@@ -83,6 +83,16 @@ fn titled<DB: DrawingBackend>(
     area.draw(&Text::new(shortened(title, 80), (20, 14), (FONT, 19).into_font().color(&BLACK)))?;
     area.draw(&Text::new(shortened(subtitle, 115), (20, 40), (FONT, 14).into_font().color(&GREY)))?;
     Ok(area.margin(66, 8, 8, 28))
+}
+
+/// A figure beside an axis, without zeros that say nothing: `$0.1800` → `$0.18`, `14.00 s` → `14 s`.
+fn axis(figure: String) -> String {
+    let (number, unit) = figure.split_once(' ').map_or((figure.as_str(), ""), |(n, u)| (n, u));
+    if !number.contains('.') {
+        return figure;
+    }
+    let number = number.trim_end_matches('0').trim_end_matches('.');
+    if unit.is_empty() { number.to_owned() } else { format!("{number} {unit}") }
 }
 
 fn shortened(text: &str, most: usize) -> String {

@@ -37,7 +37,11 @@ pub(super) fn check(facts: &Facts<'_>, checks: &mut Checks) {
         return;
     }
     checks.add(input(facts, tariff, id));
-    checks.add(output(facts, tariff));
+    if facts.model.output.mean() > 0.0 && tariff.base.output.0 > 0 {
+        checks.add(output(facts, tariff));
+    } else {
+        checks.refuse("cost.output", "output costs nothing");
+    }
 }
 
 fn usd(price: PicoUsdPerToken) -> f64 {
@@ -111,7 +115,7 @@ fn input(facts: &Facts<'_>, tariff: &Tariff, id: &'static str) -> Result<Check, 
     if facts.constant_sizes {
         let walk = walk(facts, tariff, &gaps);
         let expected_events = walk.expired * facts.sample.sessions() as f64;
-        if let Events::TooFew(why) = events(expected_events) {
+        if let Events::TooFew(why) = events(expected_events, facts.expired_gaps() - expected_events) {
             return Err(refused(why));
         }
         let formula = if id == "cost.input.cached" {
@@ -178,7 +182,7 @@ impl<'a> Gaps<'a> {
         let fixed_s = timing.first_token_s.as_constant().zip(writing).map(|(a, b)| a + b);
         let law = PhaseLaw::of(model).ok();
         let gaps = Self { law, fixed_s };
-        if (gaps.law.is_none() || gaps.fixed_s.is_none()) && !gaps.never_expires(facts) {
+        if (gaps.law.is_none() || gaps.fixed_s.is_none()) && !Self::never_expires(facts) {
             return Err("the law of the gap between two calls has no closed form here".to_owned());
         }
         Ok(gaps)
@@ -186,7 +190,7 @@ impl<'a> Gaps<'a> {
 
     /// Whether no gap in a sample of this size can be expected to outlast the messages' lifetime: the largest prefill
     /// plus three parts of which each stays within a third of what is left.
-    fn never_expires(&self, facts: &Facts<'_>) -> bool {
+    fn never_expires(facts: &Facts<'_>) -> bool {
         let model = facts.model;
         let timing = &model.timing;
         let largest = (facts.sample.moments(Quantity::InputTokens).max).max(facts.first_prompt());
@@ -224,13 +228,13 @@ impl<'a> Gaps<'a> {
         let (prefix, messages) = self.chances(facts, 0.0);
         let gaps = facts.sample.sessions() as f64 * (facts.turns.0 - 1.0);
         if timing.prefill_s_per_token > 0.0 || timing.cached_prefill_s_per_token > 0.0 {
-            return if self.never_expires(facts) {
+            return if Self::never_expires(facts) {
                 Ok((0.0, 0.0))
             } else {
                 Err("gaps depend on the prompt through the prefill rate, and sizes are random".to_owned())
             };
         }
-        match events(messages * gaps) {
+        match events(messages * gaps, facts.expired_gaps() - messages * gaps) {
             Events::TooFew(why) => Err(why),
             _ => Ok((prefix, messages)),
         }

@@ -3,7 +3,7 @@
 use crate::dist::Dist;
 use crate::model::{Model, Tool};
 use crate::session::Outcome;
-use crate::stats::Sample;
+use crate::stats::{Quantity, Sample};
 use crate::theory::retry;
 
 pub(super) struct Facts<'a> {
@@ -100,6 +100,11 @@ impl<'a> Facts<'a> {
     pub fn first_prompt(&self) -> f64 {
         let prompt = &self.model.prompt;
         prompt.definition_tokens() as f64 + prompt.system.mean() + prompt.task.mean()
+    }
+
+    /// Gaps that were seen to expire, over all sessions.
+    pub fn expired_gaps(&self) -> f64 {
+        self.sample.moments(Quantity::ExpiredGaps).mean * self.sample.sessions() as f64
     }
 
     /// Mean of tools and system, tokens.

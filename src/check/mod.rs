@@ -123,6 +123,7 @@ pub fn check(model: &Model, sample: &Sample) -> Checks {
     sizes::check(&facts, &mut checks);
     costs::check(&facts, &mut checks);
     phases::check(&facts, &mut checks);
+    phases::check_session(&facts, &mut checks);
     retries::check(&facts, &mut checks);
     for (ids, why) in LATER {
         for id in *ids {
@@ -143,17 +144,20 @@ const LATER: &[(&[&str], &str)] = &[
     (&["context.compaction"], "the scenario has no compact_at"),
 ];
 
-/// Whether `events` expected events are enough, none, or too few to tell.
+/// Whether the expected events are enough, none, or too few to tell.
 enum Events {
     Enough,
     None,
     TooFew(String),
 }
 
-fn events(expected: f64) -> Events {
+/// Judges by the expected number of events and by how far the observed number lies from it: so many where few or none
+/// are expected are a disagreement, not a sample too small.
+fn events(expected: f64, off_by: f64) -> Events {
+    const NO_ACCIDENT: f64 = 4.0 * FEWEST_EVENTS;
     if expected <= NO_EVENTS {
         Events::None
-    } else if expected < FEWEST_EVENTS {
+    } else if expected < FEWEST_EVENTS && off_by.abs() < NO_ACCIDENT {
         Events::TooFew(format!(
             "only {} such events are expected in a sample of this size; more sessions would show them",
             if expected < 0.1 { "a fraction of one".to_owned() } else { format!("{expected:.1}") }
@@ -163,4 +167,4 @@ fn events(expected: f64) -> Events {
     }
 }
 
-pub use phases::phase_quantiles;
+pub use phases::{phase_quantiles, session_quantiles};

@@ -4,7 +4,7 @@ use super::facts::{AttemptChances, Facts, can_fail, mean_attempt_s, near_normal}
 use super::{Check, Checks, Events, NotChecked, events};
 use crate::dist::{Dist, survival_integral};
 use crate::model::{Model, Tool};
-use crate::stats::{Estimate, Rate};
+use crate::stats::{Estimate, Metric, Quantity, Rate};
 use crate::theory::{latency, retry};
 
 const PROBED: [f64; 3] = [0.5, 0.95, 0.99];
@@ -193,7 +193,7 @@ pub(super) fn check(facts: &Facts<'_>, checks: &mut Checks) {
                 let phases = facts.sample.sessions() as f64 * facts.phases().max(1.0);
                 match used.iter().try_for_each(|t| near_normal(&t.latency_s, phases).or_else(|why| capped(t, why))) {
                     Ok(()) => {
-                        checks.add(Ok(Check::new(id, "Σ E[calls]·E[call]", "tool_phase_s mean", expected, mean_seen)))
+                        checks.add(Ok(Check::new(id, "Σ E[calls]·E[call]", "tool_phase_s mean", expected, mean_seen)));
                     }
                     Err(why) => checks.refuse(id, why),
                 }
@@ -266,7 +266,7 @@ fn check_law(
         };
         let Some(seen) = facts.sample.phases_within_probe(index) else { continue };
         let share = 1.0 - law.sf(at_s);
-        checks.add(match events((1.0 - share).min(share) * phases) {
+        checks.add(match events((1.0 - share).min(share) * phases, (seen.value - share) * phases) {
             Events::TooFew(why) => Err(NotChecked { id, why: format!("p{}: {why}", p * 100.0) }),
             _ => {
                 let of = format!("share of phases within {at_s:.4} s (p{})", p * 100.0);
@@ -317,6 +317,86 @@ fn tool_mean(tool: &Tool, one_at_a_time: bool) -> Option<f64> {
         return None;
     }
     Some(PhaseLaw { tools: std::slice::from_ref(tool), erlang: None }.mean())
+}
+
+/// The law of a whole session's latency: a fixed time plus an Erlang sum, where every phase is the same number of
+/// exponential calls one after another.
+struct SessionLaw {
+    fixed_s: f64,
+    mu: f64,
+    calls: u64,
+}
+
+impl SessionLaw {
+    fn of(model: &Model) -> Result<Self, String> {
+        let no = |why: &str| Err(why.to_owned());
+        let Some(turns) = model.turns.as_constant() else { return no("the number of turns is random") };
+        let timing = &model.timing;
+        if timing.prefill_s_per_token > 0.0 || timing.cached_prefill_s_per_token > 0.0 {
+            return no("prefill takes time that depends on the prompt");
+        }
+        let writing_s = match &timing.output_rate {
+            None => Some(0.0),
+            Some(rate) => rate.as_constant().zip(model.output.as_constant()).map(|(r, o)| o as f64 / r),
+        };
+        let Some((first_s, writing_s)) = timing.first_token_s.as_constant().zip(writing_s) else {
+            return no("the time of a model call is random");
+        };
+        let used: Vec<&Tool> = model.phase.tools.iter().filter(|t| t.calls.as_constant() != Some(0)).collect();
+        let [tool] = used.as_slice() else { return no("a turn has more than one tool") };
+        let (Dist::Exponential(_), Some(m)) = (&tool.latency_s, tool.calls.as_constant()) else {
+            return no("it needs one exponential tool with a fixed number of calls");
+        };
+        if can_fail(tool) {
+            return no("calls can fail or time out");
+        }
+        if m > 1 && !model.phase.one_at_a_time {
+            return no("a session is a sum of slowest calls");
+        }
+        let made = turns.min(model.max_turns);
+        let phases = if made < turns { made } else { made.saturating_sub(1) };
+        if phases == 0 {
+            return no("there is no tool phase");
+        }
+        Ok(Self { fixed_s: made as f64 * (first_s + writing_s), mu: tool.latency_s.mean(), calls: phases * m })
+    }
+
+    fn quantile(&self, p: f64) -> f64 {
+        self.fixed_s + latency::sequential_quantile(self.mu, self.calls, p)
+    }
+}
+
+/// A whole session as one sequence of calls, held against every session's latency.
+pub(super) fn check_session(facts: &Facts<'_>, checks: &mut Checks) {
+    const ID: &str = "latency.session";
+    let law = match SessionLaw::of(facts.model) {
+        Ok(law) if facts.cut_short.is_none() => law,
+        Ok(_) => return checks.refuse(ID, facts.cut_short.clone().unwrap_or_default()),
+        Err(why) => return checks.refuse(ID, why),
+    };
+    let sample = facts.sample;
+    let seen = sample.moments(Quantity::LatencyS).estimate();
+    let expected = law.fixed_s + law.mu * law.calls as f64;
+    checks.add(Ok(Check::new(ID, "T·model + (T−1)·m·μ", "latency_s mean", expected, seen)));
+    let Some(values) = Metric::of(Quantity::LatencyS).and_then(|metric| sample.values(metric)) else { return };
+    let n = values.len() as f64;
+    for p in PROBED {
+        let at_s = law.quantile(p);
+        let share = values.iter().filter(|x| **x <= at_s).count() as f64 / n;
+        if let Events::TooFew(why) = events((1.0 - p) * n, (share - p) * n) {
+            checks.refuse(ID, format!("p{}: {why}", p * 100.0));
+            continue;
+        }
+        let seen = Estimate { value: share, se: (p * (1.0 - p) / n).sqrt(), ci95: [share, share] };
+        let of = format!("share of sessions within {at_s:.4} s (p{})", p * 100.0);
+        checks.add(Ok(Check::new(ID, "T·model + Erlang quantile", of, p, seen)));
+    }
+}
+
+/// Points (p, seconds) of the quantile curve of a session's latency, where it has a closed form; for a chart.
+pub fn session_quantiles(model: &Model, ps: &[f64]) -> Option<Vec<(f64, f64)>> {
+    let law = SessionLaw::of(model).ok()?;
+    Some(ps.iter().filter(|p| **p > 0.0).map(|p| (*p, law.quantile(*p))).collect())
 }
 
 /// Points (p, seconds) of the phase's quantile curve, where it has a closed form; for a chart.

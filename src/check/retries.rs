@@ -36,7 +36,7 @@ pub(super) fn check(facts: &Facts<'_>, checks: &mut Checks) {
     let share = |id: &'static str, formula: &str, of: &str, expected: f64, rare: f64, rate: Rate| {
         let seen =
             facts.sample.ratio(rate).ok_or_else(|| NotChecked { id, why: "there are no tool calls".to_owned() })?;
-        match events(rare * calls) {
+        match events(rare * calls, (seen.value - expected) * calls) {
             Events::TooFew(why) => Err(NotChecked { id, why }),
             Events::None => Ok(Check::new(id, formula, of, expected, seen)),
             Events::Enough => Ok(Check::new(id, formula, of, expected, binomial(rare, seen))),

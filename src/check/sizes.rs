@@ -14,6 +14,12 @@ pub(super) fn check(facts: &Facts<'_>, checks: &mut Checks) {
         ("tokens.geometric", "P0·E[T] + s·(E[T²]−E[T])/2")
     };
     let (mean_t, mean_t2) = facts.turns;
+    if facts.sample.moments(Quantity::InputTokens).max <= 0.0 {
+        for id in [id, "tokens.definitions", "tokens.reread"] {
+            checks.refuse(id, "no tokens are sent");
+        }
+        return;
+    }
     if let Some(why) = &facts.cut_short {
         for id in [id, "tokens.definitions", "tokens.reread"] {
             checks.refuse(id, why);

@@ -87,7 +87,7 @@ fn write_all(answer: &Answer, mut folder: Folder) -> Result<(), Error> {
         }
         None if scenario.model.tariff.is_none() => {}
         None => {
-            anstream::eprintln!("no cost-distribution chart: every session costs the same, or too many to keep each")
+            anstream::eprintln!("no cost-distribution chart: every session costs the same, or too many to keep each");
         }
     }
     if let Some(latencies) = Metric::of(Quantity::LatencyS)
@@ -100,7 +100,8 @@ fn write_all(answer: &Answer, mut folder: Folder) -> Result<(), Error> {
             report::whole(sample.sessions()),
             report::whole(ended)
         );
-        let chart = TailCurve::new(title, &about, latencies, |_| Vec::new());
+        let theory = |ps: &[f64]| check::session_quantiles(&scenario.model, ps).unwrap_or_default();
+        let chart = TailCurve::new(title, &about, latencies, theory);
         let written = chart::write(&chart, folder.path(), "latency")?;
         folder.add(written);
     }

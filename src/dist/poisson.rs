@@ -48,7 +48,7 @@ impl Poisson {
         }
         let (mut low, mut high) = (-1.0, high.floor());
         while high - low > 1.0 {
-            let middle = ((low + high) / 2.0).floor();
+            let middle = f64::midpoint(low, high).floor();
             if reached(middle) { high = middle } else { low = middle }
         }
         high

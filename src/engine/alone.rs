@@ -9,16 +9,22 @@ use rayon::prelude::*;
 
 use super::rng::SessionDraws;
 use crate::model::Model;
-use crate::session::{Bill, Outcome, Record, Session, Step, Turn, Workspace, play_phase};
+use crate::session::{Bill, Outcome, PhaseTotals, Record, Session, Step, Turn, Workspace, play_phase};
 
 /// Sessions in a chunk.
 const CHUNK: u64 = 1_024;
+/// The number of sessions rounded up to whole chunks.
+pub fn whole_chunks(sessions: u64) -> u64 {
+    sessions.div_ceil(CHUNK).saturating_mul(CHUNK)
+}
+
 /// Chunks whose collectors may be in memory at once.
 const BATCH: u64 = 64;
 
 /// What becomes of the sessions.
 pub trait Collect: Send + Sized {
     /// An empty collector of the same kind, for one chunk.
+    #[must_use]
     fn empty(&self) -> Self;
     /// Whether the turns of this session are wanted.
     fn watches(&self, session: u64) -> bool;
@@ -80,7 +86,7 @@ impl Play<'_> {
 pub fn play_session<C: Collect>(model: &Model, seed: u64, number: u64, room: &mut Workspace, into: &mut C) {
     let watched = into.watches(number);
     let mut session = Session::new(model, SessionDraws::new(seed, number));
-    let mut now_s = 0.0;
+    let (mut now_s, mut totals) = (0.0, PhaseTotals::default());
     let outcome: Outcome = loop {
         let call = match session.next_step(now_s) {
             Step::End(outcome) => break outcome,
@@ -91,8 +97,8 @@ pub fn play_session<C: Collect>(model: &Model, seed: u64, number: u64, room: &mu
         let tool_phase_s = if call.answers {
             None
         } else {
-            let phase = play_phase(model, session.draws(), call.turn, room);
-            session.after_tools(&phase);
+            let phase = play_phase(model, session.draws(), call.turn, room, &mut totals);
+            session.after_tools(phase);
             into.phase(phase.duration_s);
             now_s += phase.duration_s;
             Some(phase.duration_s)
@@ -107,7 +113,7 @@ pub fn play_session<C: Collect>(model: &Model, seed: u64, number: u64, room: &mu
             });
         }
     };
-    let (record, bill) = session.finish(outcome, now_s);
+    let (record, bill) = session.finish(outcome, &totals, now_s);
     into.session(number, &record, &bill);
 }
 

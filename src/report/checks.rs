@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, presets};
 
 use super::Style;
 use super::format::{number, whole};
@@ -20,7 +20,9 @@ pub fn checks_text(answer: &Answer, style: Style) -> String {
     let _ = writeln!(out, "{}\n", style.faint(&about));
     if !checks.checks.is_empty() {
         let mut table = Table::new();
-        table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Disabled);
+        table
+            .load_style(presets::UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()))
+            .set_content_arrangement(ContentArrangement::Disabled);
         table.set_header(["closed form", "theory", "simulation", "± se", "z", ""]);
         for check in &checks.checks {
             let verdict = if check.pass { "agrees" } else { "DISAGREES" };

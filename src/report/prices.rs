@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, presets};
 
 use super::Style;
 use super::format::whole;
@@ -28,7 +28,9 @@ fn writes(lifetimes: &Lifetimes, input: PicoUsdPerToken) -> String {
 /// Every model's prices in force on the sheet's day.
 pub fn price_table(sheet: &Sheet, style: Style) -> String {
     let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Disabled);
+    table
+        .load_style(presets::UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()))
+        .set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(["model", "input", "output", "cache read", "cache write", "long prompts", "source read"]);
     let mut shown: Vec<&str> = Vec::new();
     for row in sheet.rows() {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, presets};
 
 use super::Style;
 use super::format::{money, percent, whole};
@@ -10,6 +10,7 @@ use super::wording::{
     HEADLINES, any_marked, cache_text, cells, checks_sentence, month, month_text, outcome_name, share_with_interval,
     spending, with_interval,
 };
+use crate::scenario::Scenario;
 use crate::simulate::Answer;
 use crate::stats::{Rate, TurnMetric, Unit};
 
@@ -43,15 +44,15 @@ pub fn terminal(answer: &Answer, style: Style) -> String {
     match summary.metric("cost_usd") {
         None => line(&mut out, "per session", "not asked: the scenario names no model and no prices"),
         Some(_) => {
-            for (name, label) in
-                [("cost_input_usd", "input"), ("cost_output_usd", "output"), ("cost_tools_usd", "tool fees")]
-            {
+            let input =
+                cache_text(answer).or_else(|| Some(with_interval(Unit::Usd, &summary.metric("cost_input_usd")?.mean)));
+            if let Some(text) = input {
+                line(&mut out, "input", &text);
+            }
+            for (name, label) in [("cost_output_usd", "output"), ("cost_tools_usd", "tool fees")] {
                 if let Some(metric) = summary.metric(name) {
                     line(&mut out, label, &with_interval(Unit::Usd, &metric.mean));
                 }
-            }
-            if let Some(text) = cache_text(answer) {
-                line(&mut out, "input", &text);
             }
             match month(answer) {
                 Some(month) => line(&mut out, "per month", &month_text(&month)),
@@ -77,7 +78,7 @@ pub fn terminal(answer: &Answer, style: Style) -> String {
         }
         match summary.rate(Rate::DuplicatesPerCall) {
             Some(rate) => line(&mut out, "ran twice", &format!("{} of the calls", share_with_interval(rate))),
-            None => line(&mut out, "ran twice", "none can: nothing is sent a second time without an idempotency key"),
+            None => line(&mut out, "ran twice", &no_duplicates(scenario)),
         }
         if let Some(rate) = summary.rate(Rate::Availability) {
             line(&mut out, "succeeded", &format!("{} of the calls", share_with_interval(rate)));
@@ -125,18 +126,33 @@ pub fn terminal(answer: &Answer, style: Style) -> String {
     out
 }
 
+/// Why no call can run twice.
+fn no_duplicates(scenario: &Scenario) -> String {
+    let tools = &scenario.model.phase.tools;
+    let why = if tools.iter().all(|t| t.retry.attempts <= 1) {
+        "no call is tried again"
+    } else if tools.iter().all(|t| t.idempotent || t.retry.attempts <= 1) {
+        "repeated calls carry an idempotency key"
+    } else {
+        "no call can fail"
+    };
+    format!("none can: {why}")
+}
+
 fn section(out: &mut String, style: Style, title: &str) {
     let _ = writeln!(out, "\n{}", style.heading(title));
 }
 
 fn line(out: &mut String, label: &str, text: &str) {
-    let _ = writeln!(out, "  {label:<20}  {text}");
+    let _ = writeln!(out, "  {label:<26}  {text}");
 }
 
 fn headline_table(answer: &Answer) -> String {
     let summary = &answer.summary;
     let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Disabled);
+    table
+        .load_style(presets::UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()))
+        .set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(["", "mean", "p50", "p95", "p99"]);
     let mut add = |label: &str, unit: Unit, metric: &crate::stats::MetricSummary| {
         let mut row = vec![format!("{label}\n")];

@@ -93,7 +93,7 @@ pub(super) fn spending(answer: &Answer) -> Vec<Spending> {
         ("tool fees of calls that ran twice".to_owned(), sources.duplicates.0),
     ]);
     rows.retain(|(_, pico)| *pico != 0);
-    rows.sort_by(|a, b| b.1.cmp(&a.1));
+    rows.sort_by_key(|row| std::cmp::Reverse(row.1));
     rows.into_iter()
         .map(|(label, pico)| Spending {
             label,
@@ -142,12 +142,12 @@ pub(super) fn cache_text(answer: &Answer) -> Option<String> {
     let (with, without) = (summary.metric("cost_input_usd")?, summary.metric("cost_input_without_cache_usd")?);
     let saved = 1.0 - with.mean.value / without.mean.value;
     let verdict = if saved >= 0.0 {
-        format!("the cache saves {} of it", percent(saved))
+        format!("the cache saves {}", percent(saved))
     } else {
         format!("the cache makes it {} dearer", percent(-saved))
     };
     Some(format!(
-        "{} a session with the cache, {} without: {verdict}",
+        "{} with the cache, {} without: {verdict}",
         with_interval(Unit::Usd, &with.mean),
         with_interval(Unit::Usd, &without.mean)
     ))
@@ -162,6 +162,12 @@ pub(super) fn with_interval(unit: Unit, estimate: &Estimate) -> String {
 }
 
 pub(super) fn share_with_interval(estimate: &Estimate) -> String {
+    if estimate.se <= 0.0 && estimate.value <= 0.0 && estimate.ci95[1] > 0.0 {
+        return format!("0 % (at most {})", percent(estimate.ci95[1]));
+    }
+    if estimate.se <= 0.0 && estimate.value >= 1.0 && estimate.ci95[0] < 1.0 {
+        return format!("100 % (at least {})", percent(estimate.ci95[0]));
+    }
     if estimate.ci95[1] > estimate.ci95[0] {
         format!("{} ({} … {})", percent(estimate.value), percent(estimate.ci95[0]), percent(estimate.ci95[1]))
     } else {

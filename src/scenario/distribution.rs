@@ -169,7 +169,9 @@ struct Context<'a> {
 }
 
 impl Context<'_> {
+    #[allow(clippy::unnecessary_wraps)] // one shape for every family
     fn family(&self, table: &Table) -> Option<Result<Dist, DistError>> {
+        #[allow(clippy::unnecessary_wraps)]
         fn made<L: Into<Dist>>(law: Result<L, DistError>) -> Option<Result<Dist, DistError>> {
             Some(law.map(Into::into))
         }
@@ -273,6 +275,7 @@ impl Context<'_> {
         Some(law.map(Into::into))
     }
 
+    #[allow(clippy::unnecessary_wraps)]
     fn quantiles(&self, reader: &mut Reader<'_>) -> Option<Result<Dist, DistError>> {
         const POINTS: [(&str, f64); 12] = [
             ("p0", 0.0),
@@ -293,6 +296,7 @@ impl Context<'_> {
         Some(Quantiles::new(points).map(Into::into))
     }
 
+    #[allow(clippy::unnecessary_wraps)]
     fn choices(&self, reader: &mut Reader<'_>) -> Option<Result<Dist, DistError>> {
         let mut values = Vec::new();
         reader.matching(|key, span, node| {

@@ -8,6 +8,8 @@ mod mistake;
 mod raw;
 mod reader;
 mod resolve;
+mod tariffs;
+mod tools;
 mod tree;
 
 use std::cell::RefCell;
@@ -108,7 +110,7 @@ impl Scenario {
         let bytes = std::fs::read(path).map_err(|e| unreadable(format!("{name} can't be read: {e}")))?;
         let text = String::from_utf8(bytes).map_err(|error| {
             let valid = error.utf8_error().valid_up_to();
-            let line = error.as_bytes()[..valid].iter().filter(|b| **b == b'\n').count() + 1;
+            let line = String::from_utf8_lossy(&error.as_bytes()[..valid]).matches('\n').count() + 1;
             unreadable(format!("{name}, line {line}: not UTF-8; save the file as UTF-8 text"))
         })?;
         let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();

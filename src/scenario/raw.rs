@@ -422,7 +422,8 @@ fn read_cache(mut reader: Reader<'_>) -> RawCache {
     cache
 }
 
-/// "off" or whole seconds.
+/// "off" (the inner `None`) or whole seconds; the outer `None` for a mistake.
+#[allow(clippy::option_option)]
 fn lifetime(node: &Node, key: &str, sink: &Sink) -> Option<Option<u64>> {
     match &node.data {
         Data::String(given) if given == "off" => Some(None),

@@ -13,7 +13,7 @@ mod record;
 pub use call::{AttemptEnd, Fate, Progress, ToolCall};
 pub use draws::{Draws, Purpose};
 pub use ledger::{Bill, Class, Ledger, Source};
-pub use phase::{PhaseTotals, Workspace, play_phase};
+pub use phase::{PhaseEnd, PhaseTotals, Workspace, play_phase};
 pub use record::{Outcome, Record, Turn};
 
 use rand::RngExt;
@@ -193,9 +193,11 @@ impl<'m, D: Draws> Session<'m, D> {
 
     /// Takes in the tool phase of the last call.
     #[inline]
-    pub fn after_tools(&mut self, phase: &PhaseTotals) {
+    pub fn after_tools(&mut self, phase: PhaseEnd) {
         self.prompt_tokens += phase.result_tokens;
-        self.record.add_phase(phase);
+        self.record.phases += 1;
+        self.record.tool_s += phase.duration_s;
+        self.record.phase_s_squared += phase.duration_s * phase.duration_s;
     }
 
     /// The tokens of a call by class.
@@ -217,9 +219,11 @@ impl<'m, D: Draws> Session<'m, D> {
         &self.draws
     }
 
-    /// Closes the books. `latency_s` is the time from the first request to the end.
-    pub fn finish(self, outcome: Outcome, latency_s: f64) -> (Record, Bill) {
+    /// Closes the books. `phases` are the sums over the tool phases, `latency_s` the time from the first request to the
+    /// end.
+    pub fn finish(self, outcome: Outcome, phases: &PhaseTotals, latency_s: f64) -> (Record, Bill) {
         let mut record = self.record;
+        record.add_phases(phases);
         record.outcome = outcome;
         record.latency_s = latency_s;
         let bill = self.ledger.bill(&self.model.prompt.definitions, self.system_tokens, self.model.tariff.as_ref());

@@ -7,11 +7,9 @@ use super::{AttemptEnd, Fate, Progress, ToolCall, draw_whole};
 use crate::model::{Model, Tool};
 use crate::price::PicoUsd;
 
-/// What one tool phase came to.
+/// What the tool phases of a session came to, summed.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct PhaseTotals {
-    /// From its start to the end of its last call, s.
-    pub duration_s: f64,
     /// Calls.
     pub calls: u64,
     /// Attempts of all calls.
@@ -26,48 +24,65 @@ pub struct PhaseTotals {
     pub succeeded: u64,
     /// Waits between attempts, summed over calls, s.
     pub retry_wait_s: f64,
-    /// Tokens that enter the history.
-    pub result_tokens: u64,
     /// Money for each call's first execution.
     pub fees: PicoUsd,
     /// Money for executions after the first.
     pub duplicate_fees: PicoUsd,
 }
 
+/// One tool phase.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct PhaseEnd {
+    /// From its start to the end of its last call, s.
+    pub duration_s: f64,
+    /// Tokens that enter the history.
+    pub result_tokens: u64,
+}
+
 /// Room for one phase's bookkeeping, kept from phase to phase.
 #[derive(Debug, Default)]
 pub struct Workspace {
     ends_s: Vec<f64>,
+    block: Block,
 }
 
-/// Plays the phase after call `turn`, where nothing is shared with other sessions. The calls of a tool start when all
-/// calls of the tools that it waits for are done; a tool that makes no call this time passes its own start on.
-pub fn play_phase<D: Draws>(model: &Model, draws: &D, turn: u64, room: &mut Workspace) -> PhaseTotals {
+/// Plays the phase after call `turn`, where nothing is shared with other sessions, and adds to `totals`. The calls of a
+/// tool start when all calls of the tools that it waits for are done; a tool that makes no call this time passes its own
+/// start on.
+#[inline]
+pub fn play_phase<D: Draws>(
+    model: &Model,
+    draws: &D,
+    turn: u64,
+    room: &mut Workspace,
+    totals: &mut PhaseTotals,
+) -> PhaseEnd {
     let phase = &model.phase;
-    let mut totals = PhaseTotals::default();
-    room.ends_s.clear();
+    let mut end = PhaseEnd::default();
     room.ends_s.resize(phase.tools.len(), 0.0);
     for &index in &phase.order {
         let tool = &phase.tools[index];
         let start_s = phase.after[index].iter().map(|&before| room.ends_s[before]).fold(0.0, f64::max);
-        let lasts_s = play_tool(tool, index, phase.one_at_a_time, draws, turn, &mut totals);
-        room.ends_s[index] = start_s + lasts_s;
-        totals.duration_s = totals.duration_s.max(start_s + lasts_s);
+        let played = play_tool(tool, index, phase.one_at_a_time, draws, turn, &mut room.block, totals);
+        let end_s = start_s + played.duration_s;
+        room.ends_s[index] = end_s;
+        end.duration_s = end.duration_s.max(end_s);
+        end.result_tokens += played.result_tokens;
     }
-    totals
+    end
 }
 
 /// Calls whose draws are made together.
 const BLOCK: usize = 8;
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Block {
     fates: [f64; BLOCK],
     latencies_s: [f64; BLOCK],
     results: [u64; BLOCK],
 }
 
-/// All calls of one tool; returns the time from their start to the end of the last.
+/// All calls of one tool: the time from their start to the end of the last, and their results.
 #[inline]
 fn play_tool<D: Draws>(
     tool: &Tool,
@@ -75,11 +90,12 @@ fn play_tool<D: Draws>(
     one_at_a_time: bool,
     draws: &D,
     turn: u64,
+    block: &mut Block,
     totals: &mut PhaseTotals,
-) -> f64 {
+) -> PhaseEnd {
     let calls = draw_whole(draws, &tool.calls, Purpose::Calls { tool: index }, turn);
     if calls == 0 {
-        return 0.0;
+        return PhaseEnd::default();
     }
     let faulty = tool.fault_chance() > 0.0;
     let stream = |wanted: bool, purpose: Purpose| wanted.then(|| draws.stream(purpose, turn));
@@ -89,12 +105,12 @@ fn play_tool<D: Draws>(
     let mut results = stream(tool.result.as_constant().is_none(), Purpose::Result { tool: index });
     let patience_s = tool.timeout_s.min(tool.retry.deadline_s);
 
-    let (mut longest_s, mut sum_s) = (0.0_f64, 0.0_f64);
+    let (mut longest_s, mut sum_s, mut result_tokens) = (0.0_f64, 0.0_f64, 0);
+    let (mut at_once, mut succeeded) = (0, 0);
     let unexecuted_before = totals.unexecuted;
     totals.calls += calls;
     let mut number = 0;
     // a few calls at a time and one purpose after the other: each generator stays in registers
-    let mut block = Block::default();
     while number < calls {
         let size = (calls - number).min(BLOCK as u64) as usize;
         if let Some(stream) = &mut fates {
@@ -113,24 +129,26 @@ fn play_tool<D: Draws>(
             let latency_s = block.latencies_s[slot];
             let tool_fails = errors.as_mut().is_some_and(|stream| stream.random::<f64>() < tool.error);
             let (answered, took_s) = if fate == Fate::Served && latency_s <= patience_s {
-                totals.attempts += 1;
-                totals.executions += 1;
+                at_once += 1;
                 (true, latency_s)
             } else {
                 play_troubled_call(tool, index, number + slot as u64, fate, latency_s, draws, turn, totals)
             };
-            let succeeded = answered && !tool_fails;
-            totals.succeeded += u64::from(succeeded);
-            totals.result_tokens += if succeeded { block.results[slot] } else { tool.error_result_tokens };
+            let success = answered && !tool_fails;
+            succeeded += u64::from(success);
+            result_tokens += if success { block.results[slot] } else { tool.error_result_tokens };
             longest_s = longest_s.max(took_s);
             sum_s += took_s;
         }
         number += size as u64;
     }
+    totals.attempts += at_once;
+    totals.executions += at_once;
+    totals.succeeded += succeeded;
     if tool.price.0 > 0 {
         totals.fees += tool.price * (calls - (totals.unexecuted - unexecuted_before));
     }
-    if one_at_a_time { sum_s } else { longest_s }
+    PhaseEnd { duration_s: if one_at_a_time { sum_s } else { longest_s }, result_tokens }
 }
 
 /// A call whose first attempt doesn't simply succeed; returns whether it was answered and how long it took.

@@ -58,18 +58,15 @@ pub struct Record {
 }
 
 impl Record {
-    pub(super) fn add_phase(&mut self, phase: &PhaseTotals) {
-        self.phases += 1;
-        self.tool_calls += phase.calls;
-        self.attempts += phase.attempts;
-        self.executions += phase.executions;
-        self.duplicates += phase.duplicates;
-        self.succeeded_calls += phase.succeeded;
-        self.tool_s += phase.duration_s;
-        self.phase_s_squared += phase.duration_s * phase.duration_s;
-        self.retry_wait_s += phase.retry_wait_s;
-        self.cost_tools += phase.fees + phase.duplicate_fees;
-        self.duplicate_fees += phase.duplicate_fees;
+    pub(super) fn add_phases(&mut self, phases: &PhaseTotals) {
+        self.tool_calls = phases.calls;
+        self.attempts = phases.attempts;
+        self.executions = phases.executions;
+        self.duplicates = phases.duplicates;
+        self.succeeded_calls = phases.succeeded;
+        self.retry_wait_s = phases.retry_wait_s;
+        self.cost_tools = phases.fees + phases.duplicate_fees;
+        self.duplicate_fees = phases.duplicate_fees;
     }
 
     pub(super) fn add_bill(&mut self, bill: &Bill) {

@@ -131,7 +131,7 @@ fn takes_time(tool: &crate::model::Tool) -> bool {
 }
 
 fn can_fail(tool: &crate::model::Tool) -> bool {
-    tool.fault_chance() > 0.0 || tool.timeout_s.is_finite()
+    tool.fault_chance() > 0.0 || tool.timeout_s.is_finite() || tool.retry.deadline_s.is_finite()
 }
 
 fn can_duplicate(model: &Model) -> bool {
@@ -219,7 +219,8 @@ impl Rate {
     pub fn applies(self, model: &Model) -> bool {
         match self {
             Rate::DuplicatesPerCall => can_duplicate(model),
-            Rate::AttemptsPerCall | Rate::ExecutionsPerCall | Rate::Availability => !model.phase.tools.is_empty(),
+            Rate::AttemptsPerCall | Rate::ExecutionsPerCall => model.phase.tools.iter().any(can_fail),
+            Rate::Availability => model.phase.tools.iter().any(|t| can_fail(t) || t.error > 0.0),
             Rate::CacheHit | Rate::GapExpired => model.cache.enabled,
             Rate::RetryWaitPerCall => Metric(Quantity::RetryWaitS).applies(model),
             Rate::TurnLatency => Metric(Quantity::LatencyS).applies(model),

@@ -1,4 +1,4 @@
-//! Means, variances and covariances that can be merged (Chan, Golub and LeVeque 1979).
+//! Means, variances and covariances that can be merged (Chan, Golub and `LeVeque` 1979).
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 

@@ -40,7 +40,11 @@ impl Store {
             Store::Exact(values) => values.extend_from_slice(new),
             Store::Buckets { counts, scale } => {
                 for x in new {
-                    counts.saturating_record((x * *scale).round() as u64);
+                    // grows as needed; a count beyond its type's range would be the only failure
+                    let value = (x * *scale).round() as u64;
+                    if counts.record(value).is_err() {
+                        counts.saturating_record(value);
+                    }
                 }
             }
         }

@@ -3,9 +3,9 @@
 /// Multipliers of the input price.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Multipliers {
-    /// Of a token read from the cache, κ_r.
+    /// Of a token read from the cache, κr.
     pub read: f64,
-    /// Of a token written to it, κ_w.
+    /// Of a token written to it, κw.
     pub write: f64,
 }
 

@@ -7,7 +7,7 @@ use crate::model::{Jitter, Retry};
 /// `1 - a^R - (1-a-b)(1-a^R)/(1-a) - R b a^(R-1)`.
 pub fn duplicates(a: f64, b: f64, attempts: u32) -> f64 {
     let r = f64::from(attempts);
-    if a >= 1.0 {
+    if a >= 1.0 || attempts < 2 {
         return 0.0;
     }
     let lost = a.powi(attempts as i32);

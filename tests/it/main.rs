@@ -1,1 +1,16 @@
+//! All integration tests in one binary, a module per theme.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::float_cmp, clippy::unreadable_literal)]
+#![allow(clippy::many_single_char_names, clippy::similar_names, missing_docs)]
 
+mod checks;
+mod cli;
+mod distributions;
+mod golden;
+mod prices;
+mod properties;
+mod scenarios;
+mod statistics;
+mod support;
+mod theory;
+mod walls;
+mod wrong_files;

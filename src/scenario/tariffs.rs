@@ -1,0 +1,278 @@
+//! Prices: the sheet's row, the scenario's own prices laid over it, and the rates that follow.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use super::PriceInfo;
+use super::mistake::Mistake;
+use super::raw::Raw;
+use super::reader::{At, Sink, complain};
+use super::tree::Span;
+use crate::price::{Lifetimes, PicoUsdPerToken, Rates, Row, SHEET_DATE, Sheet, Tariff, TierRow, lifetime_label};
+
+/// The prices that apply, what is to be said of them, and the sheet's row.
+pub(super) fn prices(
+    raw: &Raw,
+    sink: &Sink,
+    notes: &mut Vec<String>,
+) -> (Option<Tariff>, Option<PriceInfo>, Option<Row>) {
+    let as_of = raw.price.as_of.map(|at| at.value);
+    let row = raw.model.name.as_ref().and_then(|name| match Sheet::embedded().find(&name.value, as_of) {
+        Ok(row) => Some(row),
+        Err(error) => {
+            let label = error.nearest.first().map_or_else(|| "unknown".to_owned(), |n| format!("did you mean \"{n}\"?"));
+            complain(
+                sink,
+                Mistake::at(name.span, error.to_string()).label(label).help(
+                    "`agent-sim prices` lists the models; for another one leave `name` out and give its prices in [price]",
+                ),
+            );
+            None
+        }
+    });
+    if raw.model.name.is_some() && row.is_none() {
+        return (None, None, None);
+    }
+    let any_override = raw.price.input.is_some()
+        || raw.price.output.is_some()
+        || raw.price.read.is_some()
+        || raw.price.read_multiplier.is_some()
+        || raw.price.write.is_some()
+        || !raw.price.writes.is_empty()
+        || !raw.price.write_multipliers.is_empty();
+    let lifetime = raw.cache.lifetime.and_then(|at| at.value);
+    if row.is_none() && !any_override {
+        if let Some(at) = raw.price.as_of {
+            let mistake = Mistake::at(at.span, "`as_of` chooses a row of the price sheet, and no model is named");
+            complain(sink, mistake.label("of which model?").help("[model] name = \"claude-sonnet-4-6\""));
+        }
+        if let (Some(_), Some(at)) = (lifetime, raw.cache.lifetime) {
+            complain(
+                sink,
+                Mistake::at(at.span, "a cache needs prices for reading and writing")
+                    .label("no prices are known")
+                    .help("name a model, [model] name = \"claude-sonnet-4-6\", or give [price]"),
+            );
+        }
+        return (None, None, None);
+    }
+    let overridden = overridden(raw, row, sink);
+    let tariff = overridden.and_then(|row| {
+        let prefix = raw.cache.prefix_lifetime.map_or(lifetime, |at| at.value);
+        let tariff = tariff(raw, &row, lifetime, prefix.or(lifetime), sink);
+        tariff.map(|tariff| (tariff, row))
+    });
+    let info = row.map(|row| {
+        let sheet = Sheet::embedded();
+        let day = as_of.unwrap_or(SHEET_DATE);
+        if let Some(next) = sheet.next_change(row, as_of)
+            && let Some(from) = next.from
+        {
+            notes.push(format!(
+                "{} changes its price on {from}: ${} input, ${} output per million tokens; [price] as_of = {from} shows it",
+                row.model,
+                next.input.usd_per_million(),
+                next.output.usd_per_million()
+            ));
+        }
+        if let Some(retires) = row.retires {
+            let verb = if retires <= day { "was" } else { "will be" };
+            notes.push(format!("{} {verb} switched off on {retires}", row.model));
+        }
+        PriceInfo {
+            model: format!("{}/{}", row.provider, row.model),
+            as_of: day.to_string(),
+            source: row.source.clone(),
+            source_date: row.source_date.clone(),
+            overridden: any_override,
+        }
+    });
+    (tariff.map(|(tariff, _)| tariff), info, row.cloned())
+}
+
+/// The sheet's row with the scenario's own prices laid over it. A long-context tier keeps its ratio to the base price.
+fn overridden(raw: &Raw, row: Option<&Row>, sink: &Sink) -> Option<Row> {
+    let price = &raw.price;
+    let mut fine = true;
+    let mut read_price = |at: &At<f64>, usd: f64| match PicoUsdPerToken::from_usd_per_million(usd) {
+        Ok(price) => Some(price),
+        Err(error) => {
+            complain(sink, Mistake::at(at.span, error.to_string()).label("not a price"));
+            fine = false;
+            None
+        }
+    };
+    let input = price.input.as_ref().and_then(|at| read_price(at, at.value)).or(row.map(|r| r.input));
+    let output = price.output.as_ref().and_then(|at| read_price(at, at.value)).or(row.map(|r| r.output));
+    let input_usd = input.map(PicoUsdPerToken::usd_per_million);
+    let mut read = price.read.as_ref().and_then(|at| read_price(at, at.value));
+    if let (Some(at), Some(input)) = (&price.read_multiplier, input_usd) {
+        if price.read.is_some() {
+            complain(
+                sink,
+                Mistake::at(at.span, "`read_multiplier` and `cache_read` say the same thing")
+                    .label("one of them is enough"),
+            );
+        }
+        read = read_price(at, at.value * input);
+    }
+    let mut by_seconds = BTreeMap::new();
+    for at in &price.writes {
+        let (seconds, usd) = at.value;
+        if let Some(price) = read_price(&At { value: usd, span: at.span }, usd) {
+            by_seconds.insert(seconds, price);
+        }
+    }
+    for at in &price.write_multipliers {
+        let ((seconds, multiplier), Some(input)) = (at.value, input_usd) else { continue };
+        let price = read_price(&At { value: multiplier, span: at.span }, multiplier * input);
+        match (by_seconds.entry(seconds), price) {
+            (Entry::Occupied(_), _) => complain(
+                sink,
+                Mistake::at(at.span, "this lifetime has a price and a multiplier").label("one of them is enough"),
+            ),
+            (Entry::Vacant(free), Some(price)) => {
+                free.insert(price);
+            }
+            _ => {}
+        }
+    }
+    let any = price.write.as_ref().and_then(|at| read_price(at, at.value));
+    let missing = |key: &str| {
+        let text = format!("the price of {key} tokens isn't known");
+        let mistake = price.span.map_or_else(|| Mistake::nowhere(text.clone()), |span| Mistake::at(span, text.clone()));
+        complain(
+            sink,
+            mistake.label(format!("`{key}` is missing")).help(format!(
+                "give {key} = … ($ per million tokens) under [price], or name a model of the price sheet"
+            )),
+        );
+    };
+    if input.is_none() && price.input.is_none() {
+        missing("input");
+    }
+    if output.is_none() && price.output.is_none() {
+        missing("output");
+    }
+    let (input, output) = (input?, output?);
+    if !fine {
+        return None;
+    }
+    let scaled = |old: PicoUsdPerToken, new: PicoUsdPerToken, tier: PicoUsdPerToken| {
+        if old.0 == 0 || old == new {
+            tier
+        } else {
+            let (old, new, tier) = (u128::from(old.0), u128::from(new.0), u128::from(tier.0));
+            PicoUsdPerToken(u64::try_from((tier * new + old / 2) / old).unwrap_or(u64::MAX))
+        }
+    };
+    let own_writes = any.is_some() || !by_seconds.is_empty();
+    let Some(row) = row else {
+        return Some(Row {
+            provider: String::new(),
+            model: "the scenario's [price]".to_owned(),
+            from: None,
+            input,
+            output,
+            read,
+            writes: Lifetimes { any, by_seconds },
+            tier: None,
+            context_tokens: None,
+            max_output_tokens: None,
+            min_cacheable_tokens: 0,
+            hit_granularity_tokens: 1,
+            thinking_in_output: true,
+            retires: None,
+            source: "the scenario".to_owned(),
+            source_date: String::new(),
+            notes: String::new(),
+        });
+    };
+    let mut new = row.clone();
+    (new.input, new.output) = (input, output);
+    new.read = read.or(row.read);
+    if own_writes {
+        if any.is_some() {
+            new.writes = Lifetimes::default();
+        }
+        new.writes.any = any.or(new.writes.any);
+        new.writes.by_seconds.extend(by_seconds);
+    }
+    if let Some(tier) = &row.tier {
+        let mut writes = tier.writes.clone();
+        for (seconds, price) in &new.writes.by_seconds {
+            let ratio_to = row.writes.price(*seconds).zip(tier.writes.price(*seconds));
+            // a lifetime that only the scenario prices keeps the ratio of input
+            let (old, at_tier) = ratio_to.unwrap_or((row.input, tier.input));
+            writes.by_seconds.insert(*seconds, scaled(old, *price, at_tier));
+        }
+        if let Some(price) = new.writes.any {
+            let (old, at_tier) = row.writes.any.zip(tier.writes.any).unwrap_or((row.input, tier.input));
+            writes.any = Some(scaled(old, price, at_tier));
+        }
+        let tier_read = match (new.read, row.read, tier.read) {
+            (Some(new), Some(old), Some(at_tier)) => Some(scaled(old, new, at_tier)),
+            (Some(new), _, _) => Some(scaled(row.input, new, tier.input)),
+            (None, _, at_tier) => at_tier,
+        };
+        new.tier = Some(TierRow {
+            from_tokens: tier.from_tokens,
+            input: scaled(row.input, input, tier.input),
+            output: scaled(row.output, output, tier.output),
+            read: tier_read,
+            writes,
+        });
+    }
+    Some(new)
+}
+
+/// Rates for the chosen lifetimes; a price that is needed and unknown is a mistake.
+fn tariff(raw: &Raw, row: &Row, messages: Option<u64>, prefix: Option<u64>, sink: &Sink) -> Option<Tariff> {
+    let mut fine = true;
+    let mut rates = |input, output, read: Option<PicoUsdPerToken>, writes: &Lifetimes, of: &str| {
+        let Some(messages) = messages else {
+            return Rates { input, read: input, write_prefix: input, write_messages: input, output };
+        };
+        let mut write = |seconds: u64, at: Option<Span>| {
+            writes.price(seconds).unwrap_or_else(|| {
+                fine = false;
+                let text =
+                    format!("{} has no price for a cache write that lives {}{of}", row.model, lifetime_label(seconds));
+                let offered = if writes.is_empty() { "no lifetime".to_owned() } else { writes.offered() };
+                complain(
+                    sink,
+                    at.map_or_else(|| Mistake::nowhere(text.clone()), |span| Mistake::at(span, text.clone()))
+                        .label(format!("on offer: {offered}"))
+                        .help(format!(
+                            "choose one of them, or give [price] cache_write_{} = …",
+                            lifetime_label(seconds)
+                        )),
+                );
+                input
+            })
+        };
+        let write_messages = write(messages, raw.cache.lifetime.map(|at| at.span));
+        let write_prefix = match prefix {
+            Some(seconds) => write(seconds, raw.cache.prefix_lifetime.or(raw.cache.lifetime).map(|at| at.span)),
+            None => write_messages,
+        };
+        let read = read.unwrap_or_else(|| {
+            fine = false;
+            let text = format!("{} has no price for reading the cache{of}", row.model);
+            complain(
+                sink,
+                raw.cache
+                    .lifetime
+                    .map_or_else(|| Mistake::nowhere(text.clone()), |at| Mistake::at(at.span, text.clone()))
+                    .label("the cache is on")
+                    .help("give [price] cache_read = … or read_multiplier = 0.1, or lifetime = \"off\""),
+            );
+            input
+        });
+        Rates { input, read, write_prefix, write_messages, output }
+    };
+    let base = rates(row.input, row.output, row.read, &row.writes, "");
+    let tier =
+        row.tier.as_ref().map(|t| (t.from_tokens, rates(t.input, t.output, t.read, &t.writes, " for long prompts")));
+    fine.then_some(Tariff { base, tier })
+}

@@ -1,0 +1,266 @@
+//! The binary itself, and what people read.
+
+use std::path::Path;
+use std::process::Output;
+
+use assert_cmd::Command;
+
+use crate::support::{root, shipped};
+
+fn agent_sim(args: &[&str]) -> Output {
+    Command::cargo_bin("agent-sim")
+        .unwrap()
+        .current_dir(root())
+        .env_remove("NO_COLOR")
+        .env("COLUMNS", "100")
+        .args(args)
+        .output()
+        .unwrap()
+}
+
+fn out(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn err(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+#[test]
+fn runs_every_shipped_scenario_in_every_format() {
+    for file in shipped() {
+        let file = file.strip_prefix(root()).unwrap().to_str().unwrap();
+        for format in ["terminal", "json", "markdown"] {
+            let output = agent_sim(&["run", file, "--sessions", "2000", "--format", format]);
+            assert!(output.status.success(), "{file}: {}", err(&output));
+            assert!(output.stderr.is_empty(), "{file}: {}", err(&output));
+            if format == "json" {
+                let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+                assert_eq!(report["schema"], "agent-sim.report/1");
+                assert_eq!(report["scenario"]["sessions"], 2000);
+                assert_eq!(report["strategies"][0]["name"], "base");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_fifty_turn_session_prints_its_two_figures() {
+    let output = agent_sim(&["run", "scenarios/fifty-turns.toml", "--sessions", "5000"]);
+    let text = out(&output);
+    assert!(text.contains("$0.6288") && text.contains("$4.4250"), "{text}");
+    assert!(!text.contains('\u{1b}'), "escape sequences in a pipe: {text}");
+}
+
+#[test]
+fn terminal_report() {
+    insta::assert_snapshot!("fifty", out(&agent_sim(&["run", "scenarios/fifty-turns.toml", "--sessions", "5000"])));
+    insta::assert_snapshot!("w1", out(&agent_sim(&["run", "scenarios/w1.toml", "--sessions", "5000"])));
+    let sets = ["--set", "model.name=gemini-4-argon", "--set", "volume.sessions_per_month=1000"];
+    let args = [&["run", "scenarios/tool-definitions.toml", "--sessions", "50"][..], &sets[..]].concat();
+    insta::assert_snapshot!("tool_definitions", out(&agent_sim(&args)));
+    insta::assert_snapshot!("few", out(&agent_sim(&["run", "scenarios/coding-agent.toml", "--sessions", "300"])));
+}
+
+#[test]
+fn markdown_report() {
+    let args = ["run", "scenarios/coding-agent.toml", "--sessions", "5000", "--format", "markdown"];
+    insta::assert_snapshot!(out(&agent_sim(&args)));
+}
+
+#[test]
+fn json_report() {
+    let args = ["run", "scenarios/three-turns.toml", "--sessions", "10", "--format", "json"];
+    insta::assert_snapshot!(out(&agent_sim(&args)));
+}
+
+#[test]
+fn the_report_keeps_its_contract() {
+    let args = ["run", "scenarios/w1.toml", "--sessions", "2000", "--format", "json"];
+    let report: serde_json::Value = serde_json::from_str(&out(&agent_sim(&args))).unwrap();
+    let base = &report["strategies"][0];
+    let metrics = [
+        "cost_usd",
+        "cost_input_usd",
+        "cost_output_usd",
+        "input_tokens",
+        "uncached_tokens",
+        "cache_read_tokens",
+        "cache_write_tokens",
+        "output_tokens",
+        "turns",
+        "tool_calls",
+        "attempts",
+        "executions",
+        "duplicates",
+        "latency_s",
+        "model_s",
+        "tool_s",
+        "retry_wait_s",
+        "expired_gaps",
+        "turn_latency_s",
+        "tool_phase_s",
+        "first_token_s",
+    ];
+    for name in metrics {
+        for field in ["mean", "se", "ci95", "sd", "min", "p50", "p90", "p95", "p99", "p999", "max", "p99_ci95"] {
+            assert!(!base["metrics"][name][field].is_null(), "{name}.{field}");
+        }
+    }
+    // no tool has a fee here: left out, not 0
+    assert!(base["metrics"]["cost_tools_usd"].is_null());
+    for name in ["duplicates_per_call", "availability", "cache_hit", "gap_expired", "answered"] {
+        assert!(base["rates"][name]["ci95"].is_array(), "{name}");
+    }
+    for name in ["answered", "turn_limit", "budget", "deadline", "context_full", "failed"] {
+        assert!(base["outcomes"][name].is_u64(), "{name}");
+    }
+    let shares = &base["cost_shares"];
+    let sum: f64 = ["system", "task", "history", "output", "tools", "duplicates"]
+        .iter()
+        .map(|key| shares[key].as_f64().unwrap_or_else(|| panic!("{key}")))
+        .sum();
+    assert!((sum - 1.0).abs() < 1e-12, "{sum}");
+    let check = &base["checks"][0];
+    for field in ["id", "formula", "expected", "observed", "se", "pass"] {
+        assert!(!check[field].is_null(), "{field}");
+    }
+    assert!(base["not_checked"][0]["why"].is_string());
+    assert_eq!(report["version"], env!("CARGO_PKG_VERSION"));
+}
+
+#[test]
+fn check_report() {
+    let output = agent_sim(&["check", "scenarios/retries.toml", "--sessions", "5000", "--strategy", "base"]);
+    assert!(output.status.success());
+    insta::assert_snapshot!(out(&output));
+}
+
+#[test]
+fn check_passes_on_every_shipped_scenario() {
+    for file in shipped() {
+        let file = file.strip_prefix(root()).unwrap().to_str().unwrap();
+        let output = agent_sim(&["check", file, "--sessions", "10000"]);
+        assert_eq!(output.status.code(), Some(0), "{file}: {}", out(&output));
+        let output = agent_sim(&["check", file, "--sessions", "200", "--format", "json"]);
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap();
+    }
+}
+
+#[test]
+fn exit_codes() {
+    assert_eq!(agent_sim(&["run", "no-such-file.toml"]).status.code(), Some(2));
+    assert_eq!(agent_sim(&["run", "scenarios/w1.toml", "--sessions", "none"]).status.code(), Some(2));
+    assert_eq!(agent_sim(&["run", "scenarios/w1.toml", "--threads", "0"]).status.code(), Some(2));
+    assert_eq!(agent_sim(&["rum"]).status.code(), Some(2));
+    assert_eq!(agent_sim(&["prices", "gtp-5"]).status.code(), Some(2));
+    let unwritable = agent_sim(&["run", "scenarios/w1.toml", "--sessions", "10", "-o", "Cargo.toml/x"]);
+    assert_eq!(unwritable.status.code(), Some(1));
+    assert!(err(&unwritable).contains("can't be written"), "{}", err(&unwritable));
+    assert!(unwritable.stdout.is_empty(), "the run started before the folder was tried");
+}
+
+#[test]
+fn mistakes_go_to_standard_error() {
+    let output = agent_sim(&["run", "tests/it/wrong/unit-missing-integer.toml", "--format", "json"]);
+    assert!(output.stdout.is_empty());
+    assert!(err(&output).contains("needs a unit"), "{}", err(&output));
+}
+
+#[test]
+fn a_folder_of_results() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("deep/er");
+    let output =
+        agent_sim(&["run", "scenarios/coding-agent.toml", "--sessions", "3000", "-o", target.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", err(&output));
+    let size = |name: &str| std::fs::metadata(target.join(name)).map_or(0, |m| m.len());
+    for name in
+        ["report.md", "report.json", "cost-by-turn.svg", "cost-distribution.svg", "latency.svg", "tool-phase.svg"]
+    {
+        assert!(size(name) > 500, "{name}");
+        assert!(err(&output).contains(name));
+    }
+    if cfg!(feature = "png") {
+        assert!(size("latency.png") > 5_000);
+    }
+    let svg = std::fs::read_to_string(target.join("tool-phase.svg")).unwrap();
+    assert!(svg.contains("closed form") && svg.contains("p99.9"), "{svg}");
+    let json = std::fs::read_to_string(target.join("report.json")).unwrap();
+    serde_json::from_str::<serde_json::Value>(&json).unwrap();
+    assert_eq!(std::fs::read_dir(&target).unwrap().filter(|e| is_hidden(&e.as_ref().unwrap().path())).count(), 0);
+}
+
+fn is_hidden(path: &Path) -> bool {
+    path.file_name().unwrap().to_string_lossy().starts_with('.')
+}
+
+#[test]
+fn init_writes_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let init = |args: &[&str]| {
+        Command::cargo_bin("agent-sim").unwrap().current_dir(folder.path()).args(args).output().unwrap()
+    };
+    let first = init(&["init"]);
+    assert!(first.status.success());
+    assert!(out(&first).contains("agent-sim run scenario.toml"));
+    let again = init(&["init"]);
+    assert_eq!(again.status.code(), Some(2));
+    assert!(err(&again).contains("is there already"));
+    assert!(init(&["init", "--force"]).status.success());
+    assert!(init(&["run", "scenario.toml", "--sessions", "500"]).status.success());
+}
+
+#[test]
+fn prices_of_one_model_and_of_all() {
+    insta::assert_snapshot!("prices_haiku", out(&agent_sim(&["prices", "claude-haiku-5-5"])));
+    insta::assert_snapshot!("prices_dated", out(&agent_sim(&["prices", "google/gemini-4-argon"])));
+    let all = out(&agent_sim(&["prices"]));
+    assert!(all.lines().count() > 66 && all.contains("claude-sonnet-4-6") && all.contains("2026-11"), "{all}");
+    let wrong = agent_sim(&["prices", "claude-sonnet-4.6"]);
+    insta::assert_snapshot!("prices_unknown", err(&wrong));
+}
+
+#[test]
+fn help_teaches() {
+    insta::assert_snapshot!("help", out(&agent_sim(&["--help"])));
+    for command in ["run", "check", "init", "prices", "completions"] {
+        insta::with_settings!({ snapshot_suffix => command }, {
+            insta::assert_snapshot!("help", out(&agent_sim(&[command, "--help"])));
+        });
+    }
+}
+
+#[test]
+fn completions_for_every_shell() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        assert!(out(&agent_sim(&["completions", shell])).contains("agent-sim"), "{shell}");
+    }
+}
+
+#[test]
+fn colour_only_where_it_is_wanted() {
+    let forced = Command::cargo_bin("agent-sim")
+        .unwrap()
+        .current_dir(root())
+        .env("CLICOLOR_FORCE", "1")
+        .args(["run", "scenarios/three-turns.toml", "--sessions", "10"])
+        .output()
+        .unwrap();
+    assert!(out(&forced).contains('\u{1b}'));
+    let refused = Command::cargo_bin("agent-sim")
+        .unwrap()
+        .current_dir(root())
+        .env("NO_COLOR", "1")
+        .args(["run", "scenarios/three-turns.toml", "--sessions", "10"])
+        .output()
+        .unwrap();
+    assert!(!out(&refused).contains('\u{1b}'));
+}
+
+#[test]
+fn a_strategy_of_the_file() {
+    let args = ["run", "scenarios/fifty-turns.toml", "--strategy", "uncached", "--sessions", "100"];
+    let text = out(&agent_sim(&args));
+    assert!(text.contains("strategy uncached") && text.contains("$4.6500"), "{text}");
+}

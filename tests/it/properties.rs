@@ -1,0 +1,281 @@
+//! Properties over random scenarios (proptest).
+
+use agent_sim::engine::{Collect, Play};
+use agent_sim::model::Model;
+use agent_sim::report;
+use agent_sim::scenario::{Request, Scenario};
+use agent_sim::session::{Bill, Record, Turn};
+use agent_sim::simulate::{Options, Silent, simulate};
+use agent_sim::stats::{Metric, Sample};
+use proptest::prelude::*;
+
+use crate::support::{model, root, scenario_with, shipped};
+
+/// Keeps every record.
+#[derive(Default)]
+struct Keep {
+    records: Vec<(Record, Bill)>,
+    turns: Vec<Turn>,
+}
+
+impl Collect for Keep {
+    fn empty(&self) -> Self {
+        Self::default()
+    }
+    fn watches(&self, _: u64) -> bool {
+        true
+    }
+    fn turn(&mut self, turn: &Turn) {
+        self.turns.push(*turn);
+    }
+    fn session(&mut self, _: u64, record: &Record, bill: &Bill) {
+        self.records.push((*record, bill.clone()));
+    }
+    fn merge(&mut self, next: Self) {
+        self.records.extend(next.records);
+        self.turns.extend(next.turns);
+    }
+}
+
+fn keep(model: &Model, seed: u64, sessions: u64) -> Keep {
+    let mut all = Keep::default();
+    Play { model, seed, sessions: 0..sessions }.run(&mut all, &|_| {});
+    all
+}
+
+prop_compose! {
+    fn text()(
+        turns in prop_oneof!["[1-9]", Just("{ geometric = { mean = 6 } }".to_owned()), Just("{ poisson = { mean = 4 } }".to_owned())],
+        system in 0_u64..6_000,
+        task in 0_u64..900,
+        definitions in 0_u64..3_000,
+        output in prop_oneof!["[1-9][0-9]{0,2}", Just("{ lognormal = { p50 = 150, cv = 1.5 } }".to_owned())],
+        calls in prop_oneof!["[0-4]", Just("{ choices = { \"0\" = 0.5, \"3\" = 0.5 } }".to_owned())],
+        mean in 1_u64..400,
+        lost in 0.0_f64..0.3,
+        reply in 0.0_f64..0.3,
+        rejected in 0.0_f64..0.3,
+        attempts in 1_u32..5,
+        deadline in prop_oneof![Just(String::new()), Just("deadline = \"40s\"".to_owned())],
+        jitter in prop_oneof![Just("full"), Just("none"), Just("equal"), Just("decorrelated")],
+        lifetime in prop_oneof![Just("off"), Just("5m"), Just("1h")],
+        warm in 0.0_f64..1.0,
+        sequential in any::<bool>(),
+        name in prop_oneof![Just("claude-sonnet-4-6"), Just("claude-haiku-4-5"), Just("claude-haiku-5-5"), Just("kimi-k3")],
+    ) -> String {
+        let warm = if lifetime == "off" { 0.0 } else { warm };
+        let order = if sequential { "sequential" } else { "parallel" };
+        format!(r#"
+[model]
+name = "{name}"
+prefill_rate = 9000
+output_rate = 60
+[prompt]
+system = {system}
+task = {task}
+[[servers]]
+name = "s"
+definition_tokens = {definitions}
+[session]
+turns = {turns}
+max_turns = 12
+output = {output}
+tool_calls = "{order}"
+[[tools]]
+name = "a"
+calls = {calls}
+result = {{ gamma = {{ mean = 500, cv = 1 }} }}
+latency = {{ exponential = {{ mean = "{mean}s" }} }}
+timeout = "30s"
+lost_request = {lost}
+lost_reply = {reply}
+rejected = {rejected}
+error_result = 30
+price = 0.001
+[[tools]]
+name = "b"
+after = ["a"]
+calls = 1
+latency = "2s"
+[retry]
+attempts = {attempts}
+base = "300ms"
+cap = "5s"
+jitter = "{jitter}"
+{deadline}
+[cache]
+lifetime = "{lifetime}"
+warm_prefix = {warm}
+"#)
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn books_balance(text in text(), seed in 0_u64..1_000) {
+        let model = model(&text);
+        let kept = keep(&model, seed, 12);
+        let tariff = model.tariff.clone().unwrap();
+        let mut cost_of_turns = 0;
+        for turn in &kept.turns {
+            // each prompt token lies in exactly one class, and a hit is never larger than the prompt
+            let u = &turn.usage;
+            prop_assert_eq!(
+                u.prompt_tokens(),
+                u.read_tokens + u.written_prefix_tokens + u.written_messages_tokens + u.plain_tokens
+            );
+            prop_assert!(model.cache.enabled || u.prompt_tokens() == u.plain_tokens);
+            prop_assert!(u.prompt_tokens() >= model.cache.min_tokens || u.prompt_tokens() == u.plain_tokens);
+            prop_assert!(turn.latency_s >= turn.first_token_s && turn.first_token_s >= 0.0);
+            cost_of_turns += tariff.cost(u).0;
+        }
+        let mut cost_of_sessions = 0;
+        for (r, bill) in &kept.records {
+            prop_assert_eq!(r.input_tokens, r.uncached_tokens + r.cache_read_tokens + r.cache_write_tokens);
+            prop_assert_eq!(r.cost, r.cost_input + r.cost_output + r.cost_tools);
+            // what the money went to sums to the total, exactly
+            let parts = bill.definitions.iter().copied().sum::<agent_sim::price::PicoUsd>()
+                + bill.system + bill.task + bill.history;
+            prop_assert_eq!(parts, r.cost_input);
+            prop_assert!(r.cost.0 >= 0);
+            prop_assert!(r.executions <= r.attempts && r.duplicates <= r.tool_calls);
+            prop_assert!(r.succeeded_calls <= r.tool_calls && r.tool_calls <= r.attempts);
+            prop_assert!(r.turns <= 12 && r.phases <= r.turns);
+            prop_assert!((r.latency_s - r.model_s - r.tool_s).abs() <= 1e-9 * r.latency_s.max(1.0));
+            cost_of_sessions += r.cost_input.0 + r.cost_output.0;
+        }
+        // the ledger of a session and the bill of each of its calls are two ways to the same sum
+        prop_assert_eq!(cost_of_turns, cost_of_sessions);
+    }
+
+    #[test]
+    fn cost_rises_with_every_price(text in text(), factor in 1.0_f64..3.0) {
+        let base = model(&text);
+        let cost = |model: &Model| keep(model, 3, 6).records.iter().map(|(r, _)| r.cost.0).sum::<i128>();
+        let before = cost(&base);
+        for price in 0..5 {
+            let mut dearer = base.clone();
+            let tariff = dearer.tariff.as_mut().unwrap();
+            let raise = |rates: &mut agent_sim::price::Rates| {
+                let fields = [&mut rates.input, &mut rates.read, &mut rates.write_prefix, &mut rates.write_messages, &mut rates.output];
+                for (index, field) in fields.into_iter().enumerate() {
+                    if index == price {
+                        field.0 = (field.0 as f64 * factor) as u64;
+                    }
+                }
+            };
+            raise(&mut tariff.base);
+            if let Some((_, tier)) = &mut tariff.tier {
+                raise(tier);
+            }
+            prop_assert!(cost(&dearer) >= before);
+        }
+    }
+
+    #[test]
+    fn the_same_world_under_each_strategy(text in text()) {
+        // what a strategy doesn't touch stays as it was, session by session
+        let run = |sets: &[&str]| {
+            let model = scenario_with(&text, sets).model;
+            keep(&model, 9, 8).records.into_iter().map(|(r, _)| r).collect::<Vec<_>>()
+        };
+        let (base, patient) = (run(&[]), run(&["tools.b.latency=7s", "cache.lifetime=off", "cache.warm_prefix=0.0"]));
+        for (a, b) in base.iter().zip(&patient) {
+            prop_assert_eq!((a.turns, a.input_tokens, a.output_tokens), (b.turns, b.input_tokens, b.output_tokens));
+            prop_assert_eq!((a.attempts, a.duplicates), (b.attempts, b.duplicates));
+        }
+    }
+
+    #[test]
+    fn retries_never_execute_less(text in text()) {
+        let run = |attempts: u32| {
+            let model = scenario_with(&text, &[&format!("retry.attempts={attempts}")]).model;
+            keep(&model, 4, 8).records.into_iter().map(|(r, _)| r).collect::<Vec<_>>()
+        };
+        let (one, three) = (run(1), run(3));
+        for (a, b) in one.iter().zip(&three) {
+            prop_assert!(b.executions >= a.executions && b.succeeded_calls >= a.succeeded_calls);
+            prop_assert_eq!(a.duplicates, 0);
+            prop_assert_eq!(a.tool_calls, b.tool_calls);
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_on_any_number_of_threads() {
+    for file in shipped() {
+        let load = || {
+            let sets = ["run.sessions=3000".to_owned()];
+            Scenario::load(&file, &Request { sets: &sets, strategy: None }).unwrap()
+        };
+        let on = |threads| {
+            let answer = simulate(load(), Options { threads: Some(threads) }, &Silent).unwrap();
+            report::json(&[answer]).unwrap()
+        };
+        assert!(on(1) == on(2) && on(1) == on(5), "{}", file.display());
+    }
+}
+
+#[test]
+fn a_part_of_the_sessions_is_the_same_part() {
+    let model = crate::support::shipped_scenario("w1.toml", None).model;
+    let mut whole = Sample::new(&model, 4_000, &[]);
+    Play { model: &model, seed: 7, sessions: 0..4_000 }.run(&mut whole, &|_| {});
+    let mut part = Sample::new(&model, 500, &[]);
+    Play { model: &model, seed: 7, sessions: 2_500..3_000 }.run(&mut part, &|_| {});
+    let cost = Metric::named("cost_usd").unwrap();
+    assert_eq!(part.values(cost).unwrap(), &whole.values(cost).unwrap()[2_500..3_000]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Shipped files, broken at random: every one is answered, none panics.
+    #[test]
+    fn mutated_files_are_answered(
+        which in 0_usize..8,
+        cuts in prop::collection::vec((0.0_f64..1.0, 0_usize..12, "[-a-z0-9_.=\"{}\\[\\], \n]{0,6}"), 1..4),
+    ) {
+        let files = shipped();
+        let mut text = std::fs::read_to_string(&files[which % files.len()]).unwrap();
+        for (at, length, new) in cuts {
+            let floor = |mut i: usize| {
+                i = i.min(text.len());
+                while !text.is_char_boundary(i) {
+                    i -= 1;
+                }
+                i
+            };
+            let start = floor((at * text.len() as f64) as usize);
+            let end = floor(start + length).max(start);
+            text.replace_range(start..end, &new);
+        }
+        let folder = root().join("scenarios");
+        match Scenario::parse(&text, "mutated.toml", &folder, &Request::default()) {
+            Ok(scenario) => {
+                // whatever is accepted can be played
+                if scenario.model.turns.mean() < 1_000.0 {
+                    let kept = keep(&scenario.model, 1, 1);
+                    prop_assert_eq!(kept.records.len(), 1);
+                }
+            }
+            Err(error) => {
+                prop_assert!(!error.mistakes.is_empty());
+                prop_assert!(error.render(false).contains("mutated.toml"));
+                prop_assert!(!error.render(true).is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn any_set_argument_is_answered(set in "[-a-z0-9_.=\"{}\\[\\], ]{0,24}") {
+        let text = std::fs::read_to_string(root().join("scenarios/w1.toml")).unwrap();
+        let sets = [set];
+        let request = Request { sets: &sets, strategy: None };
+        if let Err(error) = Scenario::parse(&text, "w1.toml", std::path::Path::new(""), &request) {
+            prop_assert!(!error.render(false).is_empty());
+        }
+    }
+}

@@ -59,7 +59,6 @@ fn run(scenario: Scenario, progress: &dyn Progress) -> Answer {
     let summary = loop {
         progress.goal(size);
         let from = sample.sessions();
-        sample.reserve(size - from);
         Play { model, seed: run.seed, sessions: from..size }.run(&mut sample, &|n| progress.done(n));
         let summary = Summary::new(model, &sample);
         match next_size(&run.precision, &summary, most) {

@@ -84,7 +84,7 @@ impl CostDistribution {
         if metric.min.total_cmp(&metric.max).is_eq() {
             return None;
         }
-        let mut sorted = values.to_vec();
+        let mut sorted = values;
         sorted.sort_by(f64::total_cmp);
         let cut = (sorted.len() as f64 * 0.995).ceil() as usize;
         let shown = sorted.get(..cut.max(2).min(sorted.len()))?;

@@ -101,7 +101,7 @@ fn write_all(answer: &Answer, mut folder: Folder) -> Result<(), Error> {
             report::whole(ended)
         );
         let theory = |ps: &[f64]| check::session_quantiles(&scenario.model, ps).unwrap_or_default();
-        let chart = TailCurve::new(title, &about, latencies, theory);
+        let chart = TailCurve::new(title, &about, &latencies, theory);
         let written = chart::write(&chart, folder.path(), "latency")?;
         folder.add(written);
     }

@@ -25,6 +25,7 @@ mod numeric;
 mod pareto;
 mod poisson;
 mod quantiles;
+mod table;
 mod uniform;
 mod weibull;
 mod whole;

@@ -3,6 +3,7 @@
 use rand::Rng;
 
 use super::Dist;
+use super::table::Table;
 
 /// Nearest whole number, halves to the even one, of an `x` from 0 on; beyond 2⁵¹ it is 2⁵¹.
 #[inline]
@@ -22,13 +23,18 @@ pub struct Whole {
     law: Dist,
     least: u64,
     constant: Option<u64>,
+    table: Option<Table>,
 }
 
 impl Whole {
     /// Rounds `law`; no draw is below `least`.
     pub fn new(law: Dist, least: u64) -> Self {
         let constant = law.as_constant().map(|x| round_to_whole(x).max(least));
-        Self { law, least, constant }
+        let mut whole = Self { law, least, constant, table: None };
+        if constant.is_none() {
+            whole.table = Table::new(least, |k| whole.at_least(k));
+        }
+        whole
     }
 
     /// Always `value`.
@@ -47,20 +53,34 @@ impl Whole {
         &self.law
     }
 
-    /// One draw.
-    #[inline(always)]
-    #[allow(clippy::inline_always)]
-    pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R) -> u64 {
-        round_to_whole(self.law.draw(rng)).max(self.least)
+    /// The number that a uniform draw stands for, the inverse of the distribution function; the uniform lies in 0..1 and
+    /// comes as 64 bits after the point.
+    #[inline]
+    pub fn at(&self, u: u64) -> u64 {
+        match (self.constant, &self.table) {
+            (Some(value), _) => value,
+            (None, Some(table)) => table.at(u).unwrap_or_else(|| self.invert(u)),
+            (None, None) => self.invert(u),
+        }
     }
 
-    /// Fills a list with draws.
+    #[cold]
+    fn invert(&self, u: u64) -> u64 {
+        // a half after the last of 53 bits keeps off both ends
+        let u = ((u >> 11) as f64 + 0.5) / (1_u64 << 53) as f64;
+        round_to_whole(self.law.quantile(u)).max(self.least)
+    }
+
+    /// Whether [`Whole::at`] only looks into a table.
     #[inline]
-    pub fn fill<R: Rng + ?Sized>(&self, rng: &mut R, out: &mut [u64]) {
-        match &self.law {
-            Dist::LogNormal(law) => out.iter_mut().for_each(|n| *n = round_to_whole(law.draw(rng)).max(self.least)),
-            _ => out.iter_mut().for_each(|n| *n = self.draw(rng)),
-        }
+    pub fn has_table(&self) -> bool {
+        self.table.is_some()
+    }
+
+    /// One draw from a generator, without inversion.
+    #[inline]
+    pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R) -> u64 {
+        round_to_whole(self.law.draw(rng)).max(self.least)
     }
 
     /// `P(N >= k)`.

@@ -12,7 +12,7 @@ use crate::model::Model;
 use crate::session::{Bill, Outcome, PhaseTotals, Record, Session, Step, Turn, Workspace, play_phase};
 
 /// Sessions in a chunk.
-const CHUNK: u64 = 1_024;
+pub const CHUNK: u64 = 1_024;
 /// The number of sessions rounded up to whole chunks.
 pub fn whole_chunks(sessions: u64) -> u64 {
     sessions.div_ceil(CHUNK).saturating_mul(CHUNK)
@@ -36,8 +36,8 @@ pub trait Collect: Send + Sized {
     fn session(&mut self, number: u64, record: &Record, bill: &Bill);
     /// Called once a chunk is complete, on the thread that played it.
     fn close(&mut self) {}
-    /// Takes in the next chunk.
-    fn merge(&mut self, next: Self);
+    /// Takes in the next chunk and leaves it empty, to be filled again.
+    fn merge(&mut self, next: &mut Self);
 }
 
 /// What to play.
@@ -55,26 +55,23 @@ impl Play<'_> {
     /// Plays the sessions into `into`, on the current rayon pool. `progress` hears the number of sessions done since it
     /// was last called.
     pub fn run<C: Collect + Sync>(&self, into: &mut C, progress: &(dyn Fn(u64) + Sync)) {
+        let chunks = (self.sessions.end.saturating_sub(self.sessions.start)).div_ceil(CHUNK).min(BATCH);
+        let mut collectors: Vec<C> = (0..chunks).map(|_| into.empty()).collect();
         let mut from = self.sessions.start;
         while from < self.sessions.end {
             let to = self.sessions.end.min(from + CHUNK * BATCH);
             let starts: Vec<u64> = (from..to).step_by(CHUNK as usize).collect();
-            let shared = &*into;
-            let chunks: Vec<C> = starts
-                .into_par_iter()
-                .map(|start| {
-                    let mut chunk = shared.empty();
-                    let end = to.min(start + CHUNK);
-                    let mut room = Workspace::default();
-                    for number in start..end {
-                        play_session(self.model, self.seed, number, &mut room, &mut chunk);
-                    }
-                    chunk.close();
-                    progress(end - start);
-                    chunk
-                })
-                .collect();
-            for chunk in chunks {
+            let used = starts.len();
+            collectors.par_iter_mut().zip(starts).for_each(|(chunk, start)| {
+                let end = to.min(start + CHUNK);
+                let mut room = Workspace::default();
+                for number in start..end {
+                    play_session(self.model, self.seed, number, &mut room, chunk);
+                }
+                chunk.close();
+                progress(end - start);
+            });
+            for chunk in collectors.iter_mut().take(used) {
                 into.merge(chunk);
             }
             from = to;

@@ -1,8 +1,9 @@
 //! The only maker of generators.
 //!
 //! Every published figure is defined by this file and by the version of `rand_distr`: [`SessionDraws`] turns (seed,
-//! session, purpose, turn) into a 64-bit number by a frozen mixing function, and a fresh `Xoshiro256PlusPlus` starts
-//! there. Golden values in the tests hold it fixed.
+//! session, purpose, turn) into a 64-bit number by a frozen mixing function; there a fresh `Xoshiro256PlusPlus` starts,
+//! or, for what is drawn by inversion, a `SplitMix64` sequence of single uniforms. Golden values in the tests hold both
+//! fixed.
 
 use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
@@ -54,16 +55,27 @@ const fn code(purpose: Purpose) -> u64 {
     (kind << 27) | ((tool as u64) << 16) | call
 }
 
+impl SessionDraws {
+    /// (purpose, turn) fill 64 bits, and an odd factor keeps different pairs different.
+    #[inline]
+    fn start(&self, purpose: Purpose, turn: u64) -> u64 {
+        // not GOLDEN, by whose multiples SplitMix64 steps
+        const SPREAD: u64 = 0xD1B5_4A32_D192_ED03;
+        self.key ^ ((code(purpose) << 32) | turn).wrapping_mul(SPREAD)
+    }
+}
+
 impl Draws for SessionDraws {
     type Stream = Xoshiro256PlusPlus;
 
     #[inline]
     fn stream(&self, purpose: Purpose, turn: u64) -> Xoshiro256PlusPlus {
-        // (purpose, turn) fill 64 bits and an odd factor keeps different pairs different; `seed_from_u64` then takes
-        // four SplitMix64 steps of GOLDEN each, and no difference of two codes is such a multiple by accident: the
-        // factor isn't GOLDEN's
-        const SPREAD: u64 = 0xD1B5_4A32_D192_ED03;
-        let pair = (code(purpose) << 32) | turn;
-        Xoshiro256PlusPlus::seed_from_u64(self.key ^ pair.wrapping_mul(SPREAD))
+        Xoshiro256PlusPlus::seed_from_u64(self.start(purpose, turn))
+    }
+
+    /// `SplitMix64` from the same start: where one uniform is enough, no generator is made.
+    #[inline]
+    fn bits(&self, purpose: Purpose, turn: u64, index: u64) -> u64 {
+        mix(self.start(purpose, turn).wrapping_add((index + 1).wrapping_mul(GOLDEN)))
     }
 }

@@ -16,8 +16,6 @@ pub use ledger::{Bill, Class, Ledger, Source};
 pub use phase::{PhaseEnd, PhaseTotals, Workspace, play_phase};
 pub use record::{Outcome, Record, Turn};
 
-use rand::RngExt;
-
 use crate::dist::Whole;
 use crate::model::Model;
 use crate::price::Usage;
@@ -76,11 +74,12 @@ pub struct Session<'m, D> {
     ledger: Ledger,
 }
 
-#[inline(always)]
-#[allow(clippy::inline_always)] // part of the hot loop, see benches
+/// A whole number: by inversion of one uniform where that is a look into a table, else from a stream.
+#[inline]
 fn draw_whole<D: Draws>(draws: &D, law: &Whole, purpose: Purpose, turn: u64) -> u64 {
     match law.as_constant() {
         Some(value) => value,
+        None if law.has_table() => law.at(draws.bits(purpose, turn, 0)),
         None => law.draw(&mut draws.stream(purpose, turn)),
     }
 }
@@ -171,7 +170,7 @@ impl<'m, D: Draws> Session<'m, D> {
         let valid = if self.turn == 1 {
             let warm = cache.warm_prefix > 0.0
                 && self.prefix_tokens >= cache.min_tokens
-                && self.draws.stream(Purpose::Warm, 0).random::<f64>() < cache.warm_prefix;
+                && self.draws.uniform(Purpose::Warm, 0, 0) < cache.warm_prefix;
             if warm { self.prefix_tokens } else { 0 }
         } else {
             let gap_s = now_s - self.last_start_s;

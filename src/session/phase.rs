@@ -43,7 +43,6 @@ pub struct PhaseEnd {
 #[derive(Debug, Default)]
 pub struct Workspace {
     ends_s: Vec<f64>,
-    block: Block,
 }
 
 /// Plays the phase after call `turn`, where nothing is shared with other sessions, and adds to `totals`. The calls of a
@@ -63,23 +62,13 @@ pub fn play_phase<D: Draws>(
     for &index in &phase.order {
         let tool = &phase.tools[index];
         let start_s = phase.after[index].iter().map(|&before| room.ends_s[before]).fold(0.0, f64::max);
-        let played = play_tool(tool, index, phase.one_at_a_time, draws, turn, &mut room.block, totals);
+        let played = play_tool(tool, index, phase.one_at_a_time, draws, turn, totals);
         let end_s = start_s + played.duration_s;
         room.ends_s[index] = end_s;
         end.duration_s = end.duration_s.max(end_s);
         end.result_tokens += played.result_tokens;
     }
     end
-}
-
-/// Calls whose draws are made together.
-const BLOCK: usize = 8;
-
-#[derive(Debug, Default)]
-struct Block {
-    fates: [f64; BLOCK],
-    latencies_s: [f64; BLOCK],
-    results: [u64; BLOCK],
 }
 
 /// All calls of one tool: the time from their start to the end of the last, and their results.
@@ -90,57 +79,52 @@ fn play_tool<D: Draws>(
     one_at_a_time: bool,
     draws: &D,
     turn: u64,
-    block: &mut Block,
     totals: &mut PhaseTotals,
 ) -> PhaseEnd {
     let calls = draw_whole(draws, &tool.calls, Purpose::Calls { tool: index }, turn);
     if calls == 0 {
         return PhaseEnd::default();
     }
-    let faulty = tool.fault_chance() > 0.0;
-    let stream = |wanted: bool, purpose: Purpose| wanted.then(|| draws.stream(purpose, turn));
-    let mut fates = stream(faulty, Purpose::Fate { tool: index });
-    let mut errors = stream(tool.error > 0.0, Purpose::Error { tool: index });
-    let mut latencies = stream(tool.latency_s.as_constant().is_none(), Purpose::Latency { tool: index });
-    let mut results = stream(tool.result.as_constant().is_none(), Purpose::Result { tool: index });
+    let fault_chance = tool.fault_chance();
     let patience_s = tool.timeout_s.min(tool.retry.deadline_s);
+    let fixed_latency_s = tool.latency_s.as_constant();
+    let mut latencies = fixed_latency_s.is_none().then(|| draws.stream(Purpose::Latency { tool: index }, turn));
+    let mut results = (tool.result.as_constant().is_none() && !tool.result.has_table())
+        .then(|| draws.stream(Purpose::Result { tool: index }, turn));
 
     let (mut longest_s, mut sum_s, mut result_tokens) = (0.0_f64, 0.0_f64, 0);
     let (mut at_once, mut succeeded) = (0, 0);
     let unexecuted_before = totals.unexecuted;
     totals.calls += calls;
-    let mut number = 0;
-    // a few calls at a time and one purpose after the other: each generator stays in registers
-    while number < calls {
-        let size = (calls - number).min(BLOCK as u64) as usize;
-        if let Some(stream) = &mut fates {
-            block.fates[..size].iter_mut().for_each(|u| *u = stream.random::<f64>());
-        }
-        match &mut latencies {
-            Some(stream) => tool.latency_s.fill(stream, &mut block.latencies_s[..size]),
-            None => block.latencies_s[..size].fill(tool.latency_s.as_constant().unwrap_or(0.0)),
-        }
-        match &mut results {
-            Some(stream) => tool.result.fill(stream, &mut block.results[..size]),
-            None => block.results[..size].fill(tool.result.as_constant().unwrap_or(0)),
-        }
-        for slot in 0..size {
-            let fate = if faulty { Fate::of(tool, block.fates[slot]) } else { Fate::Served };
-            let latency_s = block.latencies_s[slot];
-            let tool_fails = errors.as_mut().is_some_and(|stream| stream.random::<f64>() < tool.error);
-            let (answered, took_s) = if fate == Fate::Served && latency_s <= patience_s {
-                at_once += 1;
-                (true, latency_s)
-            } else {
-                play_troubled_call(tool, index, number + slot as u64, fate, latency_s, draws, turn, totals)
-            };
-            let success = answered && !tool_fails;
-            succeeded += u64::from(success);
-            result_tokens += if success { block.results[slot] } else { tool.error_result_tokens };
-            longest_s = longest_s.max(took_s);
-            sum_s += took_s;
-        }
-        number += size as u64;
+    for number in 0..calls {
+        let fate = if fault_chance > 0.0 {
+            Fate::of(tool, draws.uniform(Purpose::Fate { tool: index }, turn, number))
+        } else {
+            Fate::Served
+        };
+        let latency_s = match &mut latencies {
+            Some(stream) => tool.latency_s.draw(stream),
+            None => fixed_latency_s.unwrap_or(0.0),
+        };
+        let result = match &mut results {
+            Some(stream) => tool.result.draw(stream),
+            None if tool.result.has_table() => {
+                tool.result.at(draws.bits(Purpose::Result { tool: index }, turn, number))
+            }
+            None => tool.result.as_constant().unwrap_or(0),
+        };
+        let tool_fails = tool.error > 0.0 && draws.uniform(Purpose::Error { tool: index }, turn, number) < tool.error;
+        let (answered, took_s) = if fate == Fate::Served && latency_s <= patience_s {
+            at_once += 1;
+            (true, latency_s)
+        } else {
+            play_troubled_call(tool, index, number, fate, latency_s, draws, turn, totals)
+        };
+        let success = answered && !tool_fails;
+        succeeded += u64::from(success);
+        result_tokens += if success { result } else { tool.error_result_tokens };
+        longest_s = longest_s.max(took_s);
+        sum_s += took_s;
     }
     totals.attempts += at_once;
     totals.executions += at_once;

@@ -3,7 +3,7 @@
 use super::metric::{Metric, Quantity, Rate};
 use super::moments::{Covariance, Estimate, Moments};
 use super::store::Store;
-use crate::engine::Collect;
+use crate::engine::{CHUNK, Collect};
 use crate::model::Model;
 use crate::price::PicoUsd;
 use crate::session::{Bill, Outcome, Record, Turn};
@@ -31,6 +31,10 @@ pub struct Sources {
 }
 
 impl Sources {
+    fn of_servers(servers: usize) -> Self {
+        Self { definitions: vec![PicoUsd::default(); servers], ..Self::default() }
+    }
+
     /// The sum of all.
     pub fn total(&self) -> PicoUsd {
         self.definitions.iter().copied().sum::<PicoUsd>()
@@ -112,20 +116,10 @@ impl Sample {
             probe_ratios: vec![Covariance::default(); probes_s.len()],
             probes_s: probes_s.to_vec(),
             probe_counts: vec![0; probes_s.len()],
-            sources: Sources {
-                definitions: vec![PicoUsd::default(); model.prompt.definitions.len()],
-                ..Sources::default()
-            },
+            sources: Sources::of_servers(model.prompt.definitions.len()),
             outcomes: [0; 3],
             turns: WatchedTurns::default(),
             open_turns: (0, 0),
-        }
-    }
-
-    /// Makes room for this many more sessions at once, so that memory doesn't overshoot while it grows.
-    pub fn reserve(&mut self, sessions: u64) {
-        for store in &mut self.stores {
-            store.reserve(sessions as usize);
         }
     }
 
@@ -160,7 +154,7 @@ impl Sample {
     }
 
     /// All values of a metric by session number, unless the run was too large to keep them.
-    pub fn values(&self, metric: Metric) -> Option<&[f64]> {
+    pub fn values(&self, metric: Metric) -> Option<Vec<f64>> {
         self.stores[metric.quantity() as usize].values()
     }
 
@@ -189,17 +183,14 @@ impl Collect for Sample {
         Self {
             sessions: 0,
             watched_sessions: self.watched_sessions,
-            open: vec![Vec::with_capacity(1_024); Quantity::ALL.len() + self.probes_s.len()],
+            open: vec![Vec::new(); Quantity::ALL.len() + self.probes_s.len()],
             stores: Vec::new(),
             moments: Vec::new(),
             ratios: Vec::new(),
             probe_ratios: Vec::new(),
             probes_s: self.probes_s.clone(),
             probe_counts: vec![0; self.probes_s.len()],
-            sources: Sources {
-                definitions: vec![PicoUsd::default(); self.sources.definitions.len()],
-                ..Sources::default()
-            },
+            sources: Sources::of_servers(self.sources.definitions.len()),
             outcomes: [0; 3],
             turns: WatchedTurns::default(),
             open_turns: (0, 0),
@@ -229,6 +220,11 @@ impl Collect for Sample {
     }
 
     fn session(&mut self, number: u64, record: &Record, bill: &Bill) {
+        if self.sessions == 0 {
+            for column in &mut self.open {
+                column.reserve_exact(CHUNK as usize);
+            }
+        }
         self.sessions += 1;
         let (quantities, probes) = self.open.split_at_mut(Quantity::ALL.len());
         for (column, quantity) in quantities.iter_mut().zip(Quantity::ALL) {
@@ -268,13 +264,15 @@ impl Collect for Sample {
             .iter()
             .map(|values| Covariance::of(values, column(Quantity::Phases)))
             .collect();
-        self.open.truncate(Metric::ALL.len());
     }
 
-    fn merge(&mut self, next: Self) {
-        self.sessions += next.sessions;
-        for (store, values) in self.stores.iter_mut().zip(&next.open) {
-            store.extend(values);
+    fn merge(&mut self, next: &mut Self) {
+        self.sessions += std::mem::take(&mut next.sessions);
+        for (store, values) in self.stores.iter_mut().zip(&mut next.open) {
+            store.take(values);
+        }
+        for column in &mut next.open {
+            column.clear();
         }
         for (mine, other) in self.moments.iter_mut().zip(&next.moments) {
             mine.merge(other);
@@ -286,13 +284,15 @@ impl Collect for Sample {
             mine.merge(other);
         }
         self.sources.add(&next.sources);
-        for (mine, other) in self.outcomes.iter_mut().zip(next.outcomes) {
+        next.sources = Sources::of_servers(next.sources.definitions.len());
+        for (mine, other) in self.outcomes.iter_mut().zip(std::mem::take(&mut next.outcomes)) {
             *mine += other;
         }
-        self.turns.turns_per_session.extend(next.turns.turns_per_session);
-        self.turns.phases_per_session.extend(next.turns.phases_per_session);
-        self.turns.latency_s.extend(next.turns.latency_s);
-        self.turns.phase_s.extend(next.turns.phase_s);
-        self.turns.first_token_s.extend(next.turns.first_token_s);
+        let (turns, new) = (&mut self.turns, &mut next.turns);
+        turns.turns_per_session.append(&mut new.turns_per_session);
+        turns.phases_per_session.append(&mut new.phases_per_session);
+        turns.latency_s.append(&mut new.latency_s);
+        turns.phase_s.append(&mut new.phase_s);
+        turns.first_token_s.append(&mut new.first_token_s);
     }
 }

@@ -7,8 +7,8 @@ use super::metric::Unit;
 /// The values of one metric.
 #[derive(Debug, Clone)]
 pub(super) enum Store {
-    /// Every value, by session number.
-    Exact(Vec<f64>),
+    /// Every value, by session number, in the pieces in which they came.
+    Exact(Vec<Vec<f64>>),
     /// Counts per bucket of relative width below 0.1 %; `scale` turns a value into a whole number.
     Buckets { counts: Histogram<u64>, scale: f64 },
 }
@@ -29,17 +29,12 @@ impl Store {
         Histogram::new(3).map_or_else(|_| Self::exact(), |counts| Store::Buckets { counts, scale })
     }
 
-    pub(super) fn reserve(&mut self, more: usize) {
-        if let Store::Exact(values) = self {
-            values.reserve_exact(more);
-        }
-    }
-
-    pub(super) fn extend(&mut self, new: &[f64]) {
+    /// Takes in more values and leaves the list empty.
+    pub(super) fn take(&mut self, new: &mut Vec<f64>) {
         match self {
-            Store::Exact(values) => values.extend_from_slice(new),
+            Store::Exact(pieces) => pieces.push(std::mem::take(new)),
             Store::Buckets { counts, scale } => {
-                for x in new {
+                for x in new.drain(..) {
                     // grows as needed; a count beyond its type's range would be the only failure
                     let value = (x * *scale).round() as u64;
                     if counts.record(value).is_err() {
@@ -53,10 +48,7 @@ impl Store {
     /// The values at the given ranks (from 1, rising).
     pub(super) fn at_ranks(&self, ranks: &[u64]) -> Vec<f64> {
         match self {
-            Store::Exact(values) => {
-                let mut scratch = values.clone();
-                select(&mut scratch, ranks)
-            }
+            Store::Exact(pieces) => select(&mut pieces.concat(), ranks),
             Store::Buckets { counts, scale } => {
                 let n = counts.len().max(1) as f64;
                 ranks.iter().map(|rank| counts.value_at_quantile(*rank as f64 / n) as f64 / scale).collect()
@@ -64,9 +56,9 @@ impl Store {
         }
     }
 
-    pub(super) fn values(&self) -> Option<&[f64]> {
+    pub(super) fn values(&self) -> Option<Vec<f64>> {
         match self {
-            Store::Exact(values) => Some(values),
+            Store::Exact(pieces) => Some(pieces.concat()),
             Store::Buckets { .. } => None,
         }
     }

@@ -59,7 +59,7 @@ impl Collect for TurnCosts {
         self.sessions += 1;
     }
 
-    fn merge(&mut self, next: Self) {
+    fn merge(&mut self, next: &mut Self) {
         if self.sums_usd.len() < next.sums_usd.len() {
             self.sums_usd.resize(next.sums_usd.len(), (0.0, 0.0));
         }
@@ -68,5 +68,6 @@ impl Collect for TurnCosts {
             sum.1 += more.1;
         }
         self.sessions += next.sessions;
+        *next = next.empty();
     }
 }

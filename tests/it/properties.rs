@@ -31,9 +31,9 @@ impl Collect for Keep {
     fn session(&mut self, _: u64, record: &Record, bill: &Bill) {
         self.records.push((*record, bill.clone()));
     }
-    fn merge(&mut self, next: Self) {
-        self.records.extend(next.records);
-        self.turns.extend(next.turns);
+    fn merge(&mut self, next: &mut Self) {
+        self.records.append(&mut next.records);
+        self.turns.append(&mut next.turns);
     }
 }
 
@@ -226,7 +226,7 @@ fn a_part_of_the_sessions_is_the_same_part() {
     let mut part = Sample::new(&model, 500, &[]);
     Play { model: &model, seed: 7, sessions: 2_500..3_000 }.run(&mut part, &|_| {});
     let cost = Metric::named("cost_usd").unwrap();
-    assert_eq!(part.values(cost).unwrap(), &whole.values(cost).unwrap()[2_500..3_000]);
+    assert_eq!(part.values(cost).unwrap(), whole.values(cost).unwrap()[2_500..3_000]);
 }
 
 proptest! {

@@ -45,12 +45,12 @@ impl Table {
         let mut guide = Vec::with_capacity(1 << PART_BITS);
         let mut first = 0;
         for part in 0..1_u64 << PART_BITS {
-            let from = part << (64 - PART_BITS);
-            let last = from | (u64::MAX >> PART_BITS);
-            while cdf.get(first).is_some_and(|reached| *reached <= from) {
+            let lowest = part << (64 - PART_BITS);
+            let highest = lowest | (u64::MAX >> PART_BITS);
+            while cdf.get(first).is_some_and(|reached| *reached <= lowest) {
                 first += 1;
             }
-            let only = cdf.get(first).is_some_and(|reached| last < *reached || *reached == u64::MAX);
+            let only = cdf.get(first).is_some_and(|reached| highest < *reached || *reached == u64::MAX);
             guide.push(first as u16 | if only { 0 } else { SEVERAL });
         }
         Some(Self { least, cdf: cdf.into(), guide: guide.into() })

@@ -319,7 +319,7 @@ retry = { attempts = 4, base = "500ms", cap = "1s" }
 fn wrong_retry_models_are_caught() {
     caught(RETRIES, "retry.duplicates", 10_000, |model| model.phase.tools[0].retry.attempts = 2);
     caught(RETRIES, "retry.duplicates", 10_000, |model| model.phase.tools[0].timeout_s = 1e9);
-    caught(RETRIES, "retry.executions", 10_000, |model| model.phase.tools[0].rejected = 0.2);
+    caught(RETRIES, "retry.executions", 10_000, |model| model.phase.tools[0].lost_reply = 0.03);
     caught(RETRIES, "retry.attempts", 10_000, |model| model.phase.tools[0].lost_request = 0.02);
     caught(RETRIES, "retry.availability", 10_000, |model| model.phase.tools[0].error = 0.0);
     caught(RETRIES, "retry.wait", 10_000, |model| model.phase.tools[0].retry.jitter = Jitter::Equal);

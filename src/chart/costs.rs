@@ -1,6 +1,8 @@
 //! Where the money goes, turn by turn and session by session.
 
 use plotters::coord::Shift;
+use plotters::coord::ranged1d::ValueFormatter;
+use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
 use super::{BLUE, Chart, FONT, GREY, LIGHT, ORANGE, Outcome, axis, titled};
@@ -73,7 +75,11 @@ pub struct CostDistribution {
     bars: Vec<(f64, f64, f64)>,
     /// (name, dollars)
     marks: Vec<(String, f64)>,
+    logarithmic: bool,
 }
+
+/// Bars of the histogram.
+const BINS: u32 = 60;
 
 impl CostDistribution {
     /// Of a run's sessions; `None` where all cost the same, there are no prices, or the run was too large to keep every
@@ -87,23 +93,29 @@ impl CostDistribution {
         let mut sorted = values;
         sorted.sort_by(f64::total_cmp);
         let cut = (sorted.len() as f64 * 0.995).ceil() as usize;
-        let shown = sorted.get(..cut.max(2).min(sorted.len()))?;
+        let cut = cut.max(2).min(sorted.len());
+        // sessions that differ by orders of magnitude need a logarithmic axis, without the cheapest half percent
+        let first = sorted.len() / 200;
+        let logarithmic = sorted[first] > 0.0 && sorted[cut - 1] / sorted[first] > 30.0;
+        let first = if logarithmic { first } else { 0 };
+        let shown = sorted.get(first..cut)?;
         let (low, high) = (*shown.first()?, *shown.last()?);
         if high <= low {
             return None;
         }
-        let bins = 60;
-        let width = (high - low) / f64::from(bins);
-        let mut counts = vec![0_u64; bins as usize];
-        for x in shown {
-            let index = (((x - low) / width) as usize).min(bins as usize - 1);
-            counts[index] += 1;
-        }
+        let edge = |share: f64| {
+            if logarithmic { low * (high / low).powf(share) } else { low + (high - low) * share }
+        };
+        let edges: Vec<f64> = (0..=BINS).map(|i| edge(f64::from(i) / f64::from(BINS))).collect();
         let n = sorted.len() as f64;
-        let bars = counts
-            .into_iter()
+        let below = |x: f64| shown.partition_point(|value| *value < x);
+        let bars = edges
+            .windows(2)
             .enumerate()
-            .map(|(i, count)| (low + i as f64 * width, low + (i + 1) as f64 * width, count as f64 / n))
+            .map(|(i, pair)| {
+                let to = if i + 1 == BINS as usize { shown.len() } else { below(pair[1]) };
+                (pair[0], pair[1], (to - below(pair[0])) as f64 / n)
+            })
             .collect();
         let marks = [0.5, 0.95, 0.99]
             .iter()
@@ -111,15 +123,21 @@ impl CostDistribution {
             .filter(|q| !q.too_few)
             .map(|q| (quantile_name(q.p), q.value))
             .collect();
-        let beyond = sorted.len() - shown.len();
+        let beyond = sorted.len() - cut;
+        let hidden = if first > 0 {
+            format!("the cheapest {first} and dearest {beyond} lie outside")
+        } else {
+            format!("the dearest {beyond} lie further right")
+        };
         Some(Self {
             title: title.to_owned(),
             subtitle: format!(
-                "cost of one session over {} sessions; the dearest {beyond} lie further right",
+                "cost of one session over {} sessions; {hidden}",
                 crate::report::whole(sorted.len() as u64)
             ),
             bars,
             marks,
+            logarithmic,
         })
     }
 }
@@ -128,18 +146,31 @@ impl Chart for CostDistribution {
     fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>) -> Outcome<DB> {
         let plot = titled(area, &self.title, &self.subtitle)?;
         let (left, right) = (self.bars.first().map_or(0.0, |b| b.0), self.bars.last().map_or(1.0, |b| b.1));
-        let top = self.bars.iter().map(|b| b.2).fold(0.0, f64::max) * 1.22;
-        let mut chart = ChartBuilder::on(&plot)
-            .x_label_area_size(44)
-            .y_label_area_size(76)
-            .build_cartesian_2d(left..right, 0.0..top.max(1e-12))?;
+        let top = (self.bars.iter().map(|b| b.2).fold(0.0, f64::max) * 1.22).max(1e-12);
+        let mut builder = ChartBuilder::on(&plot);
+        builder.x_label_area_size(44).y_label_area_size(76);
+        if self.logarithmic {
+            self.fill(builder.build_cartesian_2d((left..right).log_scale(), 0.0..top)?, top)
+        } else {
+            self.fill(builder.build_cartesian_2d(left..right, 0.0..top)?, top)
+        }
+    }
+}
+
+impl CostDistribution {
+    fn fill<DB, X>(&self, mut chart: ChartContext<'_, DB, Cartesian2d<X, RangedCoordf64>>, top: f64) -> Outcome<DB>
+    where
+        DB: DrawingBackend,
+        X: Ranged<ValueType = f64> + ValueFormatter<f64>,
+    {
+        let axis_text = if self.logarithmic { "dollars a session (logarithmic)" } else { "dollars a session" };
         chart
             .configure_mesh()
             .disable_x_mesh()
             .light_line_style(TRANSPARENT)
             .bold_line_style(LIGHT)
             .axis_style(GREY)
-            .x_desc("dollars a session")
+            .x_desc(axis_text)
             .y_desc("share of sessions")
             .x_labels(8)
             .x_label_formatter(&|x| axis(money(*x)))
@@ -156,7 +187,8 @@ impl Chart for CostDistribution {
             // each label on a line of its own, so that near marks don't write over each other
             let height = top * (1.0 - 0.055 * index as f64);
             let label = format!("{name} {}", money(*usd));
-            let room_right = (right - usd) / (right - left) > 0.2;
+            let plotted = chart.plotting_area().get_pixel_range().0;
+            let room_right = plotted.end - chart.backend_coord(&(*usd, 0.0)).0 > 130;
             let shift = if room_right { 5 } else { -(8 * label.chars().count() as i32) - 4 };
             chart.draw_series([PathElement::new([(*usd, 0.0), (*usd, height)], ORANGE.stroke_width(2))])?;
             chart

@@ -25,7 +25,7 @@ const LABELLED: [f64; 4] = [0.5, 0.95, 0.99, 0.999];
 /// Percentiles from 0 to `largest` with equal steps on the tail scale, and the labelled ones.
 fn tail_percentiles(largest: f64) -> Vec<f64> {
     let end = -(1.0 - largest).log10();
-    let grid = (0..=120).map(|step| 1.0 - 10_f64.powf(-end * f64::from(step) / 120.0));
+    let grid = (1..=120).map(|step| 1.0 - 10_f64.powf(-end * f64::from(step) / 120.0));
     let mut ps: Vec<f64> = grid.chain(LABELLED.into_iter().filter(|p| *p <= largest)).collect();
     ps.sort_by(f64::total_cmp);
     ps

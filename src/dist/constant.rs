@@ -15,6 +15,7 @@ impl Constant {
     }
 
     /// The value.
+    #[inline]
     pub fn value(&self) -> f64 {
         self.value
     }

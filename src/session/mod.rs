@@ -74,6 +74,11 @@ pub struct Session<'m, D> {
     ledger: Ledger,
 }
 
+/// A count of tokens as a number: counts stay far below 2⁶³, and from a signed number it is one instruction.
+fn real(tokens: u64) -> f64 {
+    tokens as i64 as f64
+}
+
 /// A whole number: by inversion of one uniform where that is a look into a table, else from a stream.
 #[inline]
 fn draw_whole<D: Draws>(draws: &D, law: &Whole, purpose: Purpose, turn: u64) -> u64 {
@@ -136,12 +141,12 @@ impl<'m, D: Draws> Session<'m, D> {
         let first_token_s = match timing.first_token_s.as_constant() {
             Some(fixed) => fixed,
             None => timing.first_token_s.draw(&mut self.draws.stream(Purpose::FirstToken, turn)),
-        } + (prompt_tokens - hit_tokens) as f64 * timing.prefill_s_per_token
-            + hit_tokens as f64 * timing.cached_prefill_s_per_token;
+        } + real(prompt_tokens - hit_tokens) * timing.prefill_s_per_token
+            + real(hit_tokens) * timing.cached_prefill_s_per_token;
         let writing_s = match &timing.output_rate {
             None => 0.0,
             Some(rate) => {
-                output_tokens as f64
+                real(output_tokens)
                     / match rate.as_constant() {
                         Some(fixed) => fixed,
                         None => rate.draw(&mut self.draws.stream(Purpose::OutputRate, turn)),

@@ -4,6 +4,7 @@ use rand::RngExt;
 
 use super::draws::{Draws, Purpose};
 use super::{AttemptEnd, Fate, Progress, ToolCall, draw_whole};
+use crate::dist::Dist;
 use crate::model::{Model, Tool};
 use crate::price::PicoUsd;
 
@@ -85,70 +86,94 @@ fn play_tool<D: Draws>(
     if calls == 0 {
         return PhaseEnd::default();
     }
-    let fault_chance = tool.fault_chance();
-    let patience_s = tool.timeout_s.min(tool.retry.deadline_s);
-    let fixed_latency_s = tool.latency_s.as_constant();
-    let mut latencies = fixed_latency_s.is_none().then(|| draws.stream(Purpose::Latency { tool: index }, turn));
-    let mut results = (tool.result.as_constant().is_none() && !tool.result.has_table())
-        .then(|| draws.stream(Purpose::Result { tool: index }, turn));
+    let batch = Batch { tool, index, one_at_a_time, turn, calls };
+    let purpose = Purpose::Latency { tool: index };
+    match &tool.latency_s {
+        Dist::Constant(law) => batch.play(draws, totals, |_| law.value()),
+        Dist::Exponential(law) => batch.play(draws, totals, |number| law.at(draws.bits(purpose, turn, number))),
+        law => {
+            let mut stream = draws.stream(purpose, turn);
+            batch.play(draws, totals, |_| law.draw(&mut stream))
+        }
+    }
+}
 
-    let (mut longest_s, mut sum_s, mut result_tokens) = (0.0_f64, 0.0_f64, 0);
-    let (mut at_once, mut succeeded) = (0, 0);
-    let unexecuted_before = totals.unexecuted;
-    totals.calls += calls;
-    for number in 0..calls {
-        let fate = if fault_chance > 0.0 {
-            Fate::of(tool, draws.uniform(Purpose::Fate { tool: index }, turn, number))
-        } else {
-            Fate::Served
-        };
-        let latency_s = match &mut latencies {
-            Some(stream) => tool.latency_s.draw(stream),
-            None => fixed_latency_s.unwrap_or(0.0),
-        };
-        let result = match &mut results {
-            Some(stream) => tool.result.draw(stream),
-            None if tool.result.has_table() => {
-                tool.result.at(draws.bits(Purpose::Result { tool: index }, turn, number))
+/// The calls of one tool in one phase.
+#[derive(Clone, Copy)]
+struct Batch<'a> {
+    tool: &'a Tool,
+    index: usize,
+    one_at_a_time: bool,
+    turn: u64,
+    calls: u64,
+}
+
+impl Batch<'_> {
+    /// Plays them; `latency_s` draws the latency of the first attempt of a call, in order.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // one copy per way of drawing, each without its branches
+    fn play<D: Draws>(self, draws: &D, totals: &mut PhaseTotals, mut latency_s: impl FnMut(u64) -> f64) -> PhaseEnd {
+        let Batch { tool, index, one_at_a_time, turn, calls } = self;
+        let fault_chance = tool.fault_chance();
+        let patience_s = tool.timeout_s.min(tool.retry.deadline_s);
+        let purpose = Purpose::Result { tool: index };
+        let fixed_result = tool.result.as_constant();
+        let mut results = (fixed_result.is_none() && !tool.result.has_table()).then(|| draws.stream(purpose, turn));
+
+        let (mut longest_s, mut sum_s, mut result_tokens) = (0.0_f64, 0.0_f64, 0);
+        let (mut at_once, mut succeeded) = (0, 0);
+        let unexecuted_before = totals.unexecuted;
+        totals.calls += calls;
+        for number in 0..calls {
+            let fate = if fault_chance > 0.0 {
+                Fate::of(tool, draws.uniform(Purpose::Fate { tool: index }, turn, number))
+            } else {
+                Fate::Served
+            };
+            let latency_s = latency_s(number);
+            let result = match (fixed_result, &mut results) {
+                (Some(tokens), _) => tokens,
+                (None, None) => tool.result.at(draws.bits(purpose, turn, number)),
+                (None, Some(stream)) => tool.result.draw(stream),
+            };
+            let tool_fails =
+                tool.error > 0.0 && draws.uniform(Purpose::Error { tool: index }, turn, number) < tool.error;
+            let (answered, took_s) = if fate == Fate::Served && latency_s <= patience_s {
+                at_once += 1;
+                (true, latency_s)
+            } else {
+                play_troubled_call(self, number, fate, latency_s, draws, totals)
+            };
+            let success = answered && !tool_fails;
+            succeeded += u64::from(success);
+            result_tokens += if success { result } else { tool.error_result_tokens };
+            if took_s > longest_s {
+                longest_s = took_s;
             }
-            None => tool.result.as_constant().unwrap_or(0),
-        };
-        let tool_fails = tool.error > 0.0 && draws.uniform(Purpose::Error { tool: index }, turn, number) < tool.error;
-        let (answered, took_s) = if fate == Fate::Served && latency_s <= patience_s {
-            at_once += 1;
-            (true, latency_s)
-        } else {
-            play_troubled_call(tool, index, number, fate, latency_s, draws, turn, totals)
-        };
-        let success = answered && !tool_fails;
-        succeeded += u64::from(success);
-        result_tokens += if success { result } else { tool.error_result_tokens };
-        longest_s = longest_s.max(took_s);
-        sum_s += took_s;
+            sum_s += took_s;
+        }
+        totals.attempts += at_once;
+        totals.executions += at_once;
+        totals.succeeded += succeeded;
+        if tool.price.0 > 0 {
+            totals.fees += tool.price * (calls - (totals.unexecuted - unexecuted_before));
+        }
+        PhaseEnd { duration_s: if one_at_a_time { sum_s } else { longest_s }, result_tokens }
     }
-    totals.attempts += at_once;
-    totals.executions += at_once;
-    totals.succeeded += succeeded;
-    if tool.price.0 > 0 {
-        totals.fees += tool.price * (calls - (totals.unexecuted - unexecuted_before));
-    }
-    PhaseEnd { duration_s: if one_at_a_time { sum_s } else { longest_s }, result_tokens }
 }
 
 /// A call whose first attempt doesn't simply succeed; returns whether it was answered and how long it took.
 #[cold]
 #[inline(never)]
-#[allow(clippy::too_many_arguments)]
 fn play_troubled_call<D: Draws>(
-    tool: &Tool,
-    index: usize,
+    batch: Batch<'_>,
     number: u64,
     first_fate: Fate,
     first_latency_s: f64,
     draws: &D,
-    turn: u64,
     totals: &mut PhaseTotals,
 ) -> (bool, f64) {
+    let Batch { tool, index, turn, .. } = batch;
     let mut stream = draws.stream(Purpose::Retry { tool: index, call: number }, turn);
     let mut call = ToolCall::default();
     let (mut fate, mut latency_s) = (first_fate, first_latency_s);

@@ -226,3 +226,33 @@ fn large_sizes_keep_their_mean() {
     let law = LogNormal::from_mean_cv(250_000.0, 1.0).unwrap();
     assert_close(Whole::new(law.into(), 0).mean(), 250_000.0, 1e-6);
 }
+
+#[test]
+fn inversion_gives_the_same_law() {
+    // equal steps of the uniform: the share of each value is its chance, to a step
+    let steps = 1_u64 << 18;
+    let uniform = |i: u64| (i << 46) | (1 << 45);
+    for (name, law) in families() {
+        for least in [0, 1] {
+            let whole = Whole::new(law.clone(), least);
+            let drawn: Vec<u64> = (0..steps).map(|i| whole.at(uniform(i))).collect();
+            assert!(drawn.is_sorted(), "{name}: not monotone in the uniform");
+            let mut values = drawn.clone();
+            values.dedup();
+            for k in values.into_iter().step_by(37).take(200) {
+                let below = drawn.partition_point(|n| *n < k);
+                let share = below as f64 / steps as f64;
+                let exact = 1.0 - whole.at_least(k);
+                assert!((share - exact).abs() < 1e-5, "{name} at {k}: {share} against {exact}");
+            }
+            assert!(whole.at(u64::MAX) >= whole.at(0));
+        }
+    }
+    let law = Exponential::new(2.0).unwrap();
+    let exact = Dist::from(law);
+    for i in (0..steps).step_by(1_001) {
+        let p = (i as f64 + 0.5) / steps as f64;
+        assert_close(law.at(uniform(i)), exact.quantile(p), 1e-9);
+    }
+    assert!(law.at(0) >= 0.0 && law.at(u64::MAX) < 80.0);
+}

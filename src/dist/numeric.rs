@@ -33,6 +33,7 @@ pub(super) fn exp(x: f64) -> f64 {
 /// to `s^23` (remainder below 3e-20).
 #[inline(always)]
 #[allow(clippy::inline_always)]
+#[allow(clippy::many_single_char_names)] // as in the formula
 pub(super) fn ln(x: f64) -> f64 {
     /// The bits of `√½`.
     const ROOT_HALF: u64 = 0x3FE6_A09E_667F_3BCD;

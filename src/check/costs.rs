@@ -2,7 +2,7 @@
 
 use super::facts::Facts;
 use super::phases::{PhaseLaw, rare_sf};
-use super::{Check, Checks, Events, NotChecked, events};
+use super::{Check, Checks, Events, NO_EVENTS, NotChecked, events};
 use crate::price::{PicoUsdPerToken, Tariff};
 use crate::stats::Quantity;
 use crate::theory::cache::{self, Multipliers, Part};
@@ -78,12 +78,12 @@ fn output(facts: &Facts<'_>, tariff: &Tariff) -> Result<Check, NotChecked> {
             .into_iter()
             .map(|n| usd(tariff.rates(tariff.tier_of(n)).output) * facts.model.output.mean())
             .sum();
-        return Ok(Check::new("cost.output", "c_out·T·output", "cost_output_usd", expected, seen));
+        return facts.of_sizes(Check::new("cost.output", "c_out·T·output", "cost_output_usd", expected, seen));
     }
     below_tier(facts, tariff).map_err(refused)?;
     facts.sizes_near_normal().map_err(refused)?;
     let expected = usd(tariff.base.output) * facts.turns.0 * facts.model.output.mean();
-    Ok(Check::new("cost.output", "c_out·E[T]·E[output]", "cost_output_usd", expected, seen))
+    facts.of_sizes(Check::new("cost.output", "c_out·E[T]·E[output]", "cost_output_usd", expected, seen))
 }
 
 /// The prompt of each call, where all sizes are fixed.
@@ -108,22 +108,26 @@ fn input(facts: &Facts<'_>, tariff: &Tariff, id: &'static str) -> Result<Check, 
             let read = tokens::expected_read(facts.first_prompt(), growth, mean_t, mean_t2);
             cache::uncached(usd(tariff.base.input), read)
         };
-        return Ok(Check::new(id, "c_in·(T·P0 + s·T(T−1)/2)", "cost_input_usd", expected, seen));
+        return facts.of_sizes(Check::new(id, "c_in·(T·P0 + s·T(T−1)/2)", "cost_input_usd", expected, seen));
     }
 
     let gaps = Gaps::new(facts).map_err(refused)?;
     if facts.constant_sizes {
-        let walk = walk(facts, tariff, &gaps);
+        let mut walk = walk(facts, tariff, &gaps);
         let expected_events = walk.expired * facts.sample.sessions() as f64;
-        if let Events::TooFew(why) = events(expected_events, facts.expired_gaps() - expected_events) {
-            return Err(refused(why));
+        match events(expected_events, facts.expired_gaps() - expected_events) {
+            Events::TooFew(_) if expected_events <= NO_EVENTS => {
+                walk = self::walk(facts, tariff, &Gaps { law: None, fixed_s: None });
+            }
+            Events::TooFew(why) => return Err(refused(why)),
+            _ => {}
         }
         let formula = if id == "cost.input.cached" {
             "c_in·[κw(n_T + q·R_T) + κr(1−q)·R_T]"
         } else {
             "prefix and messages, each c_in·[κw(n + q·R) + κr(1−q)·R]"
         };
-        return Ok(Check::new(id, formula, "cost_input_usd", walk.cost_usd, seen));
+        return facts.of_sizes(Check::new(id, formula, "cost_input_usd", walk.cost_usd, seen));
     }
 
     // random sizes: the expectation is linear in them only where nothing rounds, no tier bites and gaps don't care
@@ -133,11 +137,7 @@ fn input(facts: &Facts<'_>, tariff: &Tariff, id: &'static str) -> Result<Check, 
     if cache.granularity_tokens > 1 {
         return Err(refused("sizes are random and hits round down to the model's granularity".to_owned()));
     }
-    let least = |law: &crate::dist::Whole| law.as_constant().unwrap_or_else(|| law.law().quantile(1e-9) as u64);
-    let smallest = model.prompt.definition_tokens() + least(&model.prompt.system) + least(&model.prompt.task);
-    if smallest < cache.min_tokens {
-        return Err(refused("first prompts may be below the smallest cacheable size".to_owned()));
-    }
+    facts.always_cacheable().map_err(refused)?;
     let (q_prefix, q_messages) = gaps.same_for_all(facts).map_err(refused)?;
     let (prefix, task) = (facts.prefix(), model.prompt.task.mean());
     let c_in = usd(tariff.base.input);
@@ -161,7 +161,7 @@ fn input(facts: &Facts<'_>, tariff: &Tariff, id: &'static str) -> Result<Check, 
     let warm = cache.warm_prefix * prefix * (usd(tariff.base.write_prefix) - usd(tariff.base.read));
     let expected = cache::two_lifetimes(c_in, parts.0, parts.1) - warm;
     let formula = "E over sizes of c_in·[κw(n_T + q·R_T) + κr(1−q)·R_T]";
-    Ok(Check::new(id, formula, "cost_input_usd", expected, seen))
+    facts.of_sizes(Check::new(id, formula, "cost_input_usd", expected, seen))
 }
 
 /// The chance that the gap after a call outlasts a lifetime.
@@ -208,7 +208,7 @@ impl<'a> Gaps<'a> {
             }
         };
         let chance = timing.first_token_s.sf(third) + writing + rare_sf(model, third);
-        chance * facts.turns.0 * facts.sample.sessions() as f64 <= super::NO_EVENTS
+        chance * facts.turns.0 * facts.sample.sessions() as f64 <= NO_EVENTS
     }
 
     /// (prefix expired, messages expired) after a call that took `prefill_s` besides its fixed time.
@@ -235,6 +235,7 @@ impl<'a> Gaps<'a> {
             };
         }
         match events(messages * gaps, facts.expired_gaps() - messages * gaps) {
+            Events::TooFew(_) if messages * gaps <= NO_EVENTS => Ok((0.0, 0.0)),
             Events::TooFew(why) => Err(why),
             _ => Ok((prefix, messages)),
         }

@@ -1,5 +1,6 @@
 //! What the checks know of a model: expectations of its parts, and which assumptions hold.
 
+use super::{Check, Events, NotChecked, events};
 use crate::dist::Dist;
 use crate::model::{Model, Tool};
 use crate::session::Outcome;
@@ -66,8 +67,11 @@ pub(super) fn success_chance(tool: &Tool) -> Result<f64, String> {
 /// Whether a mean over `n` draws with this coefficient of variation is near enough to normal for four standard errors
 /// to mean something. The skewness of a lognormal law stands for all: `cv³ + 3 cv`.
 pub(super) fn near_normal(law: &Dist, n: f64) -> Result<(), String> {
-    let cv = law.variance().sqrt() / law.mean();
-    if law.mean() <= 0.0 || (cv.powi(3) + 3.0 * cv) / n.sqrt() <= 0.2 {
+    if law.mean() <= 0.0 { Ok(()) } else { skewness_fits(law.variance().sqrt() / law.mean(), n) }
+}
+
+fn skewness_fits(cv: f64, n: f64) -> Result<(), String> {
+    if (cv.powi(3) + 3.0 * cv) / n.sqrt() <= 0.2 {
         Ok(())
     } else if cv.is_finite() {
         Err("its tail is too heavy for a normal interval of the mean at this sample size".to_owned())
@@ -93,13 +97,39 @@ impl<'a> Facts<'a> {
         let full = sample.ended(Outcome::ContextFull);
         let cut_short =
             (full > 0).then(|| format!("{full} sessions ended because the prompt outgrew the model's window"));
-        Self { model, sample, turns, constant_sizes, growth: growth(model), cut_short }
+        Self { model, sample, turns, constant_sizes, growth: growth(model, sample), cut_short }
+    }
+
+    /// A check of sums over sizes. Where sizes are random and none was seen to differ, what makes them differ was too rare.
+    pub fn of_sizes(&self, check: Check) -> Result<Check, NotChecked> {
+        if check.pass || check.se > 0.0 || self.constant_sizes {
+            return Ok(check);
+        }
+        let why = "what makes sizes differ is too rare to have been seen in this sample".to_owned();
+        Err(NotChecked { id: check.id, why })
     }
 
     /// Mean of the first prompt, tokens.
     pub fn first_prompt(&self) -> f64 {
         let prompt = &self.model.prompt;
         prompt.definition_tokens() as f64 + prompt.system.mean() + prompt.task.mean()
+    }
+
+    /// Whether every prompt, and every prefix where it is read without the rest, is large enough to be cached
+    /// (MODEL.md §3.6).
+    pub fn always_cacheable(&self) -> Result<(), String> {
+        let (prompt, cache) = (&self.model.prompt, &self.model.cache);
+        let least =
+            |law: &crate::dist::Whole| law.as_constant().unwrap_or_else(|| law.law().quantile(1e-9).floor() as u64);
+        let prefix = prompt.definition_tokens() + least(&prompt.system);
+        if prefix + least(&prompt.task) < cache.min_tokens {
+            return Err("first prompts may be below the smallest cacheable size".to_owned());
+        }
+        let alone = cache.warm_prefix > 0.0 || cache.prefix_lifetime_s > cache.lifetime_s;
+        if alone && prefix < cache.min_tokens {
+            return Err("tools and system may be below the smallest cacheable size".to_owned());
+        }
+        Ok(())
     }
 
     /// Gaps that were seen to expire, over all sessions.
@@ -117,13 +147,24 @@ impl<'a> Facts<'a> {
         self.turns.0 - (1.0 - self.model.turns.at_least(self.model.max_turns.saturating_add(1)))
     }
 
+    /// Whether the mean number of calls is near enough to normal; `max_turns` cuts a heavy tail.
+    pub fn turns_near_normal(&self) -> Result<(), String> {
+        let (mean, second) = self.turns;
+        let cv = (second / (mean * mean) - 1.0).max(0.0).sqrt();
+        skewness_fits(cv, self.sample.sessions() as f64).map_err(|why| format!("turns: {why}"))
+    }
+
     /// Whether the sums over sizes are near enough to normal.
     pub fn sizes_near_normal(&self) -> Result<(), String> {
         let model = self.model;
         let n = self.sample.sessions() as f64;
         let per_session = [("turns", &model.turns), ("system", &model.prompt.system), ("task", &model.prompt.task)];
         for (name, law) in per_session {
-            near_normal(law.law(), n).map_err(|why| format!("{name}: {why}"))?;
+            if name == "turns" {
+                self.turns_near_normal()?;
+            } else {
+                near_normal(law.law(), n).map_err(|why| format!("{name}: {why}"))?;
+            }
         }
         near_normal(model.output.law(), n * self.turns.0).map_err(|why| format!("output: {why}"))?;
         for tool in &model.phase.tools {
@@ -141,12 +182,16 @@ pub(super) fn can_fail(tool: &Tool) -> bool {
         || tool.retry.deadline_s.is_finite()
 }
 
-fn growth(model: &Model) -> Result<f64, String> {
+fn growth(model: &Model, sample: &Sample) -> Result<f64, String> {
     let mut growth = model.output.mean();
+    let phases = sample.moments(Quantity::Phases).mean * sample.sessions() as f64;
     for tool in &model.phase.tools {
         let (calls, result, text) = (tool.calls.mean(), tool.result.mean(), tool.error_result_tokens as f64);
         growth += if can_fail(tool) && (result - text).abs() > 0.0 {
             let success = success_chance(tool)?;
+            if let Events::TooFew(why) = events((1.0 - success) * calls * phases, 0.0) {
+                return Err(format!("failed calls: {why}"));
+            }
             calls * (success * result + (1.0 - success) * text)
         } else {
             calls * result

@@ -23,6 +23,8 @@ pub const EQUAL: f64 = 1e-9;
 const FEWEST_EVENTS: f64 = 25.0;
 /// With fewer expected events than this an event is taken to be impossible.
 const NO_EVENTS: f64 = 1e-4;
+/// With fewer sessions than this a standard error is too rough for [`LARGEST_Z`].
+const FEWEST_SESSIONS: u64 = 100;
 
 /// One closed form held against the simulation.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,18 +50,23 @@ pub struct Check {
 impl Check {
     fn new(id: &'static str, formula: impl Into<String>, of: impl Into<String>, expected: f64, seen: Estimate) -> Self {
         let difference = seen.value - expected;
-        let equal = difference.abs() <= EQUAL * expected.abs().max(f64::MIN_POSITIVE);
         let z = (seen.se > 0.0).then(|| difference / seen.se);
-        Self {
+        let mut check = Self {
             id,
             formula: formula.into(),
             of: of.into(),
             expected,
             observed: seen.value,
-            se: seen.se,
+            se: if seen.se > 0.0 { seen.se } else { 0.0 },
             z,
-            pass: equal || z.is_some_and(|z| z.abs() < LARGEST_Z),
-        }
+            pass: z.is_some_and(|z| z.abs() < LARGEST_Z),
+        };
+        check.pass |= check.equal();
+        check
+    }
+
+    fn equal(&self) -> bool {
+        (self.observed - self.expected).abs() <= EQUAL * self.expected.abs().max(f64::MIN_POSITIVE)
     }
 }
 
@@ -75,6 +82,7 @@ pub struct NotChecked {
 /// Everything that was and wasn't checked.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Checks {
+    sessions: u64,
     /// Forms that hold here.
     pub checks: Vec<Check>,
     /// Forms that don't.
@@ -94,6 +102,10 @@ impl Checks {
 
     fn add(&mut self, check: Result<Check, NotChecked>) {
         match check {
+            Ok(check) if self.sessions < FEWEST_SESSIONS && !check.equal() => self.refuse(
+                check.id,
+                format!("{} sessions are too few for a standard error; {FEWEST_SESSIONS} are enough", self.sessions),
+            ),
             Ok(check) => self.checks.push(check),
             Err(not) => self.refuse(not.id, not.why),
         }
@@ -115,7 +127,7 @@ pub fn probes_s(model: &Model) -> Vec<f64> {
 /// Holds every closed form of `model` against a sample. The sample must have been taken with [`probes_s`] of the model
 /// that was played.
 pub fn check(model: &Model, sample: &Sample) -> Checks {
-    let mut checks = Checks::default();
+    let mut checks = Checks { sessions: sample.sessions(), ..Checks::default() };
     if sample.sessions() == 0 {
         return checks;
     }
@@ -144,18 +156,18 @@ const LATER: &[(&[&str], &str)] = &[
     (&["context.compaction"], "the scenario has no compact_at"),
 ];
 
-/// Whether the expected events are enough, none, or too few to tell.
+/// Whether the expected events are enough, impossible, or too few to tell.
 enum Events {
     Enough,
     None,
     TooFew(String),
 }
 
-/// Judges by the expected number of events and by how far the observed number lies from it: so many where few or none
-/// are expected are a disagreement, not a sample too small.
+/// Judges by the expected number of events and by how far the observed number lies from it: so many where few are
+/// expected are a disagreement, not a sample too small.
 fn events(expected: f64, off_by: f64) -> Events {
     const NO_ACCIDENT: f64 = 4.0 * FEWEST_EVENTS;
-    if expected <= NO_EVENTS {
+    if expected <= 0.0 {
         Events::None
     } else if expected < FEWEST_EVENTS && off_by.abs() < NO_ACCIDENT {
         Events::TooFew(format!(

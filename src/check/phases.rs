@@ -2,48 +2,65 @@
 
 use super::facts::{AttemptChances, Facts, can_fail, mean_attempt_s, near_normal};
 use super::{Check, Checks, Events, NotChecked, events};
-use crate::dist::{Dist, survival_integral};
+use crate::dist::{Dist, Generating, survival_integral};
 use crate::model::{Model, Tool};
 use crate::stats::{Estimate, Metric, Quantity, Rate};
 use crate::theory::{latency, retry};
+
+/// A mean of squares of exponential times is near enough to normal from here on.
+const FEWEST_FOR_SQUARES: f64 = 20_000.0;
 
 const PROBED: [f64; 3] = [0.5, 0.95, 0.99];
 
 /// The distribution function of a phase: the slowest of independent calls that start together,
 /// `Π_i E[F_i(x)^{M_i}]`, or the sum of one tool's exponential calls.
 pub(super) struct PhaseLaw<'a> {
-    tools: &'a [Tool],
+    tools: Vec<Used<'a>>,
     /// (mean, calls) of an Erlang sum.
     erlang: Option<(f64, u64)>,
 }
 
+/// A tool that makes calls, with what is asked of their number at every point of an integral.
+#[derive(Clone)]
+struct Used<'a> {
+    tool: &'a Tool,
+    calls: Generating,
+    mean_calls: f64,
+}
+
 impl<'a> PhaseLaw<'a> {
+    fn together(tools: impl Iterator<Item = &'a Tool>) -> Self {
+        let used = |tool: &'a Tool| Used { tool, calls: tool.calls.generating(), mean_calls: tool.calls.mean() };
+        let tools = tools.filter(|t| makes_calls(t)).map(used).collect();
+        Self { tools, erlang: None }
+    }
+
     /// Of a model, or the assumption that fails.
     pub fn of(model: &'a Model) -> Result<Self, String> {
         let phase = &model.phase;
-        for tool in &phase.tools {
-            if tool.retry.attempts > 1 && can_fail(tool) {
-                return Err("calls are retried".to_owned());
-            }
+        let used: Vec<usize> = (0..phase.tools.len()).filter(|index| makes_calls(&phase.tools[*index])).collect();
+        if used.iter().any(|index| phase.tools[*index].retry.attempts > 1 && can_fail(&phase.tools[*index])) {
+            return Err("calls are retried".to_owned());
         }
-        let law = Self { tools: &phase.tools, erlang: None };
-        let used = phase.tools.iter().filter(|t| t.calls.as_constant() != Some(0)).count();
-        if used <= 1 {
-            let Some(tool) = phase.tools.iter().find(|t| t.calls.as_constant() != Some(0)) else { return Ok(law) };
+        let law = Self::together(phase.tools.iter());
+        if law.tools.iter().any(|used| !used.calls.is_complete()) {
+            return Err("the number of calls spreads too widely to be summed".to_owned());
+        }
+        if let [Used { tool, .. }] = law.tools.as_slice() {
             if !phase.one_at_a_time || tool.calls.as_constant() == Some(1) {
                 return Ok(law);
             }
             return match (&tool.latency_s, tool.calls.as_constant()) {
                 (Dist::Exponential(_), Some(m)) if !can_fail(tool) => {
-                    Ok(Self { tools: &phase.tools, erlang: Some((tool.latency_s.mean(), m)) })
+                    Ok(Self { tools: law.tools.clone(), erlang: Some((tool.latency_s.mean(), m)) })
                 }
                 _ => Err("calls run one after another, and their sum has no closed form here".to_owned()),
             };
         }
-        if phase.one_at_a_time {
+        if phase.one_at_a_time && used.len() > 1 {
             return Err("tools run one after another, and their sum has no closed form here".to_owned());
         }
-        if phase.after.iter().any(|before| !before.is_empty()) {
+        if used.iter().any(|index| !phase.after[*index].is_empty()) {
             return Err("some calls wait for others (`after`)".to_owned());
         }
         Ok(law)
@@ -54,7 +71,7 @@ impl<'a> PhaseLaw<'a> {
         if let Some((mu, m)) = self.erlang {
             return 1.0 - latency::sequential_cdf(mu, m, x);
         }
-        let log_cdf: f64 = self.tools.iter().map(|tool| log_generating(tool, call_sf(tool, x))).sum();
+        let log_cdf: f64 = self.tools.iter().map(|used| log_generating(used, call_sf(used.tool, x))).sum();
         -log_cdf.exp_m1()
     }
 
@@ -78,23 +95,39 @@ impl<'a> PhaseLaw<'a> {
         high
     }
 
-    fn mean(&self) -> f64 {
-        if let Some((mu, m)) = self.erlang {
-            return mu * m as f64;
-        }
-        let kinks: Vec<f64> = self
-            .tools
+    fn kinks(&self) -> Vec<f64> {
+        self.tools
             .iter()
-            .flat_map(|t| {
+            .flat_map(|Used { tool: t, .. }| {
                 let mut kinks = t.latency_s.kinks();
                 kinks.extend([t.timeout_s, t.retry.deadline_s]);
                 kinks.extend(t.reject_latency_s.kinks());
                 kinks
             })
             .filter(|x| x.is_finite())
-            .collect();
-        survival_integral(|x| self.sf(x), |p| self.quantile(p), &kinks, f64::INFINITY)
+            .collect()
     }
+
+    fn mean(&self) -> f64 {
+        if let Some((mu, m)) = self.erlang {
+            return mu * m as f64;
+        }
+        survival_integral(|x| self.sf(x), |p| self.quantile(p), &self.kinks(), f64::INFINITY)
+    }
+
+    /// `2 ∫ x P(phase > x) - mean²`.
+    fn variance(&self) -> f64 {
+        if let Some((mu, m)) = self.erlang {
+            return mu * mu * m as f64;
+        }
+        let kinks: Vec<f64> = self.kinks().iter().map(|x| x * x).collect();
+        let second = survival_integral(|y| self.sf(y.sqrt()), |p| self.quantile(p).powi(2), &kinks, f64::INFINITY);
+        (second - self.mean().powi(2)).max(0.0)
+    }
+}
+
+fn makes_calls(tool: &Tool) -> bool {
+    tool.calls.as_constant() != Some(0)
 }
 
 /// `P(one call lasts longer than x)` for a call that isn't retried.
@@ -112,11 +145,11 @@ fn call_sf(tool: &Tool, x: f64) -> f64 {
 }
 
 /// `ln E[F^M]`, exact for a small `1 - F`.
-fn log_generating(tool: &Tool, sf: f64) -> f64 {
-    match tool.calls.as_constant() {
+fn log_generating(used: &Used<'_>, sf: f64) -> f64 {
+    match used.tool.calls.as_constant() {
         Some(m) => m as f64 * (-sf).ln_1p(),
-        None if sf < 1e-9 => -tool.calls.mean() * sf,
-        None => tool.calls.generating(1.0 - sf).ln(),
+        None if sf * used.mean_calls < 1e-9 => -used.mean_calls * sf,
+        None => used.calls.at(1.0 - sf).ln(),
     }
 }
 
@@ -149,7 +182,7 @@ pub(super) fn rare_sf(model: &Model, x: f64) -> f64 {
 }
 
 pub(super) fn probes_s(model: &Model) -> Vec<f64> {
-    if model.phase.tools.is_empty() {
+    if !model.phase.tools.iter().any(makes_calls) {
         return Vec::new();
     }
     PhaseLaw::of(model).map_or_else(
@@ -162,13 +195,13 @@ pub(super) fn check(facts: &Facts<'_>, checks: &mut Checks) {
     const ALL: [&str; 4] = ["latency.parallel", "latency.sequential", "latency.timeout", "latency.any"];
     let model = facts.model;
     let phase = &model.phase;
-    let Some(mean_seen) = facts.sample.ratio(Rate::ToolPhase).filter(|_| !phase.tools.is_empty()) else {
+    let Some(mean_seen) = facts.sample.ratio(Rate::ToolPhase).filter(|_| phase.tools.iter().any(makes_calls)) else {
         for id in ALL {
             checks.refuse(id, "there is no tool phase");
         }
         return;
     };
-    let used: Vec<&Tool> = phase.tools.iter().filter(|t| t.calls.as_constant() != Some(0)).collect();
+    let used: Vec<&Tool> = phase.tools.iter().filter(|t| makes_calls(t)).collect();
     let exponential = match used.as_slice() {
         [tool] => match (&tool.latency_s, tool.calls.as_constant()) {
             (Dist::Exponential(_), Some(m)) => Some((tool.latency_s.mean(), m, *tool)),
@@ -187,11 +220,19 @@ pub(super) fn check(facts: &Facts<'_>, checks: &mut Checks) {
         checks.refuse(other, why_not(other, exponential.map(|e| e.2), phase.one_at_a_time));
     }
     match PhaseLaw::of(model) {
-        Ok(law) => check_law(facts, &law, id, exponential.map(|(mu, m, _)| (mu, m)), mean_seen, checks),
+        Ok(law) => {
+            let form = exponential.filter(|(_, _, tool)| id == ALL[2] || !can_fail(tool)).map(|(mu, m, _)| (mu, m));
+            check_law(facts, &law, id, form, mean_seen, checks);
+        }
         Err(why) => match chain_mean(model) {
             Some(expected) => {
                 let phases = facts.sample.sessions() as f64 * facts.phases().max(1.0);
-                match used.iter().try_for_each(|t| near_normal(&t.latency_s, phases).or_else(|why| capped(t, why))) {
+                let fine = |t: &&Tool| {
+                    near_normal(&t.latency_s, phases)
+                        .or_else(|why| capped(t, why))
+                        .and_then(|()| enough_faults(t, phases))
+                };
+                match used.iter().try_for_each(fine) {
                     Ok(()) => {
                         checks.add(Ok(Check::new(id, "Σ E[calls]·E[call]", "tool_phase_s mean", expected, mean_seen)));
                     }
@@ -200,6 +241,14 @@ pub(super) fn check(facts: &Facts<'_>, checks: &mut Checks) {
             }
             None => checks.refuse(id, why),
         },
+    }
+}
+
+/// Faults that a sample of this size shows seldom or never would leave their mark on the mean and not on its error.
+fn enough_faults(tool: &Tool, phases: f64) -> Result<(), String> {
+    match events(phases * tool.calls.mean() * AttemptChances::of(tool).fail(), 0.0) {
+        Events::TooFew(why) => Err(format!("failed attempts: {why}")),
+        _ => Ok(()),
     }
 }
 
@@ -237,14 +286,17 @@ fn check_law(
         ("latency.timeout", Some(_)) => ("∫ 1−F^m up to τ", "F⁻¹(p^(1/m))"),
         _ => ("∫ 1−ΠF^m", "(ΠF^m)⁻¹(p)"),
     };
-    let heavy = law.tools.iter().try_for_each(|t| near_normal(&t.latency_s, phases).or_else(|why| capped(t, why)));
+    let heavy = law.tools.iter().map(|used| used.tool).try_for_each(|t| near_normal(&t.latency_s, phases).or_else(|why| capped(t, why)));
     match heavy {
         Ok(()) => {
             let expected = match (id, exponential) {
                 ("latency.parallel", Some((mu, m))) => latency::parallel_mean(mu, m),
                 _ => law.mean(),
             };
-            checks.add(Ok(Check::new(id, mean_formula, "tool_phase_s mean", expected, mean_seen)));
+            // what is too rare to have been seen must not make the estimate look exact
+            let se = mean_seen.se.max((law.variance() / phases).sqrt());
+            let seen = Estimate { se, ..mean_seen };
+            checks.add(Ok(Check::new(id, mean_formula, "tool_phase_s mean", expected, seen)));
         }
         Err(why) => checks.refuse(id, format!("mean: {why}")),
     }
@@ -254,7 +306,7 @@ fn check_law(
             "latency.sequential" => Some(mu * mu * (m + m * m) as f64),
             _ => None,
         };
-        if let Some(expected) = second {
+        if let Some(expected) = second.filter(|_| phases >= FEWEST_FOR_SQUARES) {
             let formula = if id == "latency.parallel" { "μ²·Σ1/i² + (μ·H_m)²" } else { "m·μ² + (m·μ)²" };
             checks.add(Ok(Check::new(id, formula, "tool_phase_s² mean", expected, seen)));
         }
@@ -270,7 +322,9 @@ fn check_law(
             Events::TooFew(why) => Err(NotChecked { id, why: format!("p{}: {why}", p * 100.0) }),
             _ => {
                 let of = format!("share of phases within {at_s:.4} s (p{})", p * 100.0);
-                Ok(Check::new(id, quantile_formula, of, share, seen))
+                // phases are independent where their law is known
+                let se = seen.se.max((share * (1.0 - share) / phases).sqrt());
+                Ok(Check::new(id, quantile_formula, of, share, Estimate { se, ..seen }))
             }
         });
     }
@@ -284,7 +338,7 @@ fn chain_mean(model: &Model) -> Option<f64> {
     let mut mean = 0.0;
     for &index in &phase.order {
         let tool = &phase.tools[index];
-        if tool.calls.as_constant() == Some(0) {
+        if !makes_calls(tool) {
             return None;
         }
         let follows = match (chain, phase.after[index].as_slice()) {
@@ -316,7 +370,7 @@ fn tool_mean(tool: &Tool, one_at_a_time: bool) -> Option<f64> {
     if retried {
         return None;
     }
-    Some(PhaseLaw { tools: std::slice::from_ref(tool), erlang: None }.mean())
+    Some(PhaseLaw::together(std::iter::once(tool)).mean())
 }
 
 /// The law of a whole session's latency: a fixed time plus an Erlang sum, where every phase is the same number of
@@ -342,7 +396,7 @@ impl SessionLaw {
         let Some((first_s, writing_s)) = timing.first_token_s.as_constant().zip(writing_s) else {
             return no("the time of a model call is random");
         };
-        let used: Vec<&Tool> = model.phase.tools.iter().filter(|t| t.calls.as_constant() != Some(0)).collect();
+        let used: Vec<&Tool> = model.phase.tools.iter().filter(|t| makes_calls(t)).collect();
         let [tool] = used.as_slice() else { return no("a turn has more than one tool") };
         let (Dist::Exponential(_), Some(m)) = (&tool.latency_s, tool.calls.as_constant()) else {
             return no("it needs one exponential tool with a fixed number of calls");
@@ -401,7 +455,7 @@ pub fn session_quantiles(model: &Model, ps: &[f64]) -> Option<Vec<(f64, f64)>> {
 
 /// Points (p, seconds) of the phase's quantile curve, where it has a closed form; for a chart.
 pub fn phase_quantiles(model: &Model, ps: &[f64]) -> Option<Vec<(f64, f64)>> {
-    if model.phase.tools.is_empty() {
+    if !model.phase.tools.iter().any(makes_calls) {
         return None;
     }
     let law = PhaseLaw::of(model).ok()?;

@@ -36,10 +36,13 @@ pub(super) fn check(facts: &Facts<'_>, checks: &mut Checks) {
     let share = |id: &'static str, formula: &str, of: &str, expected: f64, rare: f64, rate: Rate| {
         let seen =
             facts.sample.ratio(rate).ok_or_else(|| NotChecked { id, why: "there are no tool calls".to_owned() })?;
-        match events(rare * calls, (seen.value - expected) * calls) {
+        // waits are seconds, no share of the calls
+        let is_share = rate != Rate::RetryWaitPerCall;
+        let off_by = if is_share { (seen.value - expected) * calls } else { 0.0 };
+        match events(rare * calls, off_by) {
             Events::TooFew(why) => Err(NotChecked { id, why }),
-            Events::None => Ok(Check::new(id, formula, of, expected, seen)),
-            Events::Enough => Ok(Check::new(id, formula, of, expected, binomial(rare, seen))),
+            Events::Enough if is_share => Ok(Check::new(id, formula, of, expected, binomial(rare, seen))),
+            _ => Ok(Check::new(id, formula, of, expected, seen)),
         }
     };
     let limit = |t: &Tool| t.retry.attempts;

@@ -30,7 +30,7 @@ pub(super) fn check(facts: &Facts<'_>, checks: &mut Checks) {
     match facts.growth.clone().and_then(|s| facts.sizes_near_normal().map(|()| s)) {
         Ok(s) => {
             let expected = tokens::expected_read(facts.first_prompt(), s, mean_t, mean_t2);
-            checks.add(Ok(Check::new(id, formula, "input_tokens", expected, seen(Quantity::InputTokens))));
+            checks.add(facts.of_sizes(Check::new(id, formula, "input_tokens", expected, seen(Quantity::InputTokens))));
             check_reread(facts, s, checks);
         }
         Err(why) => {
@@ -43,18 +43,22 @@ pub(super) fn check(facts: &Facts<'_>, checks: &mut Checks) {
         if fixed_turns { "the number of turns is fixed" } else { "the number of turns is random" },
     );
     let definitions = model.prompt.definition_tokens() as f64;
-    if definitions > 0.0 {
+    if definitions > 0.0
+        && let Err(why) = facts.turns_near_normal()
+    {
+        checks.refuse("tokens.definitions", why);
+    } else if definitions > 0.0 {
         let expected = tokens::definitions(definitions, mean_t);
         let formula = "servers × tools × tokens per tool × calls";
         let found = seen(Quantity::DefinitionTokens);
-        checks.add(Ok(Check::new("tokens.definitions", formula, "definition tokens", expected, found)));
+        checks.add(facts.of_sizes(Check::new("tokens.definitions", formula, "definition tokens", expected, found)));
     } else {
         checks.refuse("tokens.definitions", "the scenario has no servers");
     }
     if model.output.mean() > 0.0 && facts.sizes_near_normal().is_ok() {
         let expected = mean_t * model.output.mean();
         let found = seen(Quantity::OutputTokens);
-        checks.add(Ok(Check::new("tokens.output", "E[T]·E[output]", "output_tokens", expected, found)));
+        checks.add(facts.of_sizes(Check::new("tokens.output", "E[T]·E[output]", "output_tokens", expected, found)));
     }
 }
 
@@ -68,15 +72,15 @@ fn check_reread(facts: &Facts<'_>, s: f64, checks: &mut Checks) {
         "some gaps outlasted the cache's lifetime"
     } else if cache.granularity_tokens > 1 {
         "hits round down to the model's granularity"
-    } else if facts.first_prompt() < cache.min_tokens as f64 {
-        "the first prompts are below the smallest cacheable size"
+    } else if let Err(why) = facts.always_cacheable() {
+        return checks.refuse("tokens.reread", why);
     } else {
         let (mean_t, mean_t2) = facts.turns;
         let expected =
             tokens::expected_reread(facts.first_prompt(), s, mean_t, mean_t2) + cache.warm_prefix * facts.prefix();
         let formula = "(T−1)·P0 + s·(T−1)(T−2)/2";
         let found = facts.sample.moments(Quantity::CacheReadTokens).estimate();
-        checks.add(Ok(Check::new("tokens.reread", formula, "cache_read_tokens", expected, found)));
+        checks.add(facts.of_sizes(Check::new("tokens.reread", formula, "cache_read_tokens", expected, found)));
         return;
     };
     checks.refuse("tokens.reread", why);

@@ -30,6 +30,11 @@ impl Choices {
         Ok(Self { choices: choices.into() })
     }
 
+    /// (value, chance), by value.
+    pub fn choices(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
+        self.choices.iter().copied()
+    }
+
     /// The values, in order.
     pub fn values(&self) -> impl Iterator<Item = f64> + '_ {
         self.choices.iter().map(|c| c.0)

@@ -31,6 +31,11 @@ impl Empirical {
         Ok(Self { sorted: values.into(), mean, variance })
     }
 
+    /// All values, rising.
+    pub fn sorted(&self) -> &[f64] {
+        &self.sorted
+    }
+
     pub(crate) fn draw<R: Rng + ?Sized>(&self, rng: &mut R) -> f64 {
         self.sorted[rng.random_range(0..self.sorted.len())]
     }

@@ -47,7 +47,7 @@ pub use poisson::Poisson;
 pub use quantiles::Quantiles;
 pub use uniform::Uniform;
 pub use weibull::Weibull;
-pub use whole::{Whole, round_to_whole};
+pub use whole::{Generating, Whole, round_to_whole};
 
 /// Why a law with the given parameters can't exist.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

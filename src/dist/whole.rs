@@ -32,7 +32,7 @@ impl Whole {
         let constant = law.as_constant().map(|x| round_to_whole(x).max(least));
         let mut whole = Self { law, least, constant, table: None };
         if constant.is_none() {
-            whole.table = Table::new(least, |k| whole.at_least(k));
+            whole.table = Table::new(least, |k| at_least(&whole.law, least, k));
         }
         whole
     }
@@ -85,27 +85,22 @@ impl Whole {
 
     /// `P(N >= k)`.
     pub fn at_least(&self, k: u64) -> f64 {
-        if k <= self.least {
-            return 1.0;
-        }
-        // a half goes to the even neighbour
-        let edge = k as f64 - 0.5;
-        self.law.sf(if k.is_multiple_of(2) { edge.next_down() } else { edge })
+        at_least(&self.law, self.least, k)
     }
 
     /// `E[N]`.
     pub fn mean(&self) -> f64 {
-        self.sum_of_steps(|_| 1.0, u64::MAX)
+        moment(&self.law, self.least, u64::MAX, Power::First)
     }
 
     /// `E[N²]`.
     pub fn second_moment(&self) -> f64 {
-        self.sum_of_steps(|k| 2.0 * k - 1.0, u64::MAX)
+        moment(&self.law, self.least, u64::MAX, Power::Second)
     }
 
     /// `(E[min(N, limit)], E[min(N, limit)²])`: a loop of N calls that may make at most `limit` of them.
     pub fn moments_up_to(&self, limit: u64) -> (f64, f64) {
-        (self.sum_of_steps(|_| 1.0, limit), self.sum_of_steps(|k| 2.0 * k - 1.0, limit))
+        (moment(&self.law, self.least, limit, Power::First), moment(&self.law, self.least, limit, Power::Second))
     }
 
     /// `Var[N]`.
@@ -113,48 +108,162 @@ impl Whole {
         (self.second_moment() - self.mean().powi(2)).max(0.0)
     }
 
-    /// `sum over k >= 1 of step(k) P(N >= k)`, the moment whose difference from k-1 to k is `step(k)`.
-    fn sum_of_steps(&self, step: impl Fn(f64) -> f64, limit: u64) -> f64 {
-        let mut sum = 0.0;
-        for k in 1..=EXACT_TERMS.min(limit) {
-            let reached = self.at_least(k);
-            sum += step(k as f64) * reached;
-            if reached < 1e-18 {
-                return sum;
-            }
-        }
-        if limit > EXACT_TERMS {
-            // k >= K + 1/2 .. limit + 1/2, each term the midpoint of its unit interval
-            let (from, to) =
-                (EXACT_TERMS as f64 + 0.5, if limit == u64::MAX { f64::INFINITY } else { limit as f64 + 0.5 });
-            let mut kinks: Vec<f64> = self.law.kinks();
-            kinks.push(self.least as f64 + 0.5);
-            sum += super::numeric::tail_integral(
-                |x| step(x) * if x <= self.least as f64 { 1.0 } else { self.law.sf(x - 0.5) },
-                |p| self.law.quantile(p),
-                &kinks,
-                from,
-                to,
-            );
-        }
-        sum
+    /// The probability generating function `x ↦ E[x^N]`, ready to be evaluated often.
+    pub fn generating(&self) -> Generating {
+        Generating::of(&self.law, self.least)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Power {
+    First,
+    Second,
+}
+
+impl Power {
+    fn of(self, n: u64) -> f64 {
+        let n = n as f64;
+        if self == Power::First { n } else { n * n }
     }
 
-    /// `E[x^N]`, the probability generating function, for `x` in 0..=1.
-    pub fn generating(&self, x: f64) -> f64 {
-        if let Some(n) = self.constant {
-            return x.powf(n as f64);
+    /// `k^p - (k-1)^p`
+    fn step(self, k: f64) -> f64 {
+        if self == Power::First { 1.0 } else { 2.0 * k - 1.0 }
+    }
+}
+
+/// A power's mean of `min(max(least, round(X)), limit)`: value by value where the law has few, part by part for a
+/// mixture, from the law's own moments where it lives on whole numbers, else as a sum of survival probabilities.
+fn moment(law: &Dist, least: u64, limit: u64, power: Power) -> f64 {
+    let at = |x: f64| power.of(round_to_whole(x).max(least).min(limit));
+    match law {
+        Dist::Constant(law) => at(law.value()),
+        Dist::Choices(law) => law.choices().map(|(x, weight)| weight * at(x)).sum(),
+        Dist::Empirical(law) => law.sorted().iter().map(|x| at(*x)).sum::<f64>() / law.sorted().len() as f64,
+        Dist::Mixture(law) => law.parts().map(|(weight, part)| weight * moment(part, least, limit, power)).sum(),
+        Dist::Geometric(_) | Dist::Poisson(_) if least <= 1 && limit as f64 >= law.quantile(1.0 - 1e-16) => {
+            let own = if power == Power::First { law.mean() } else { law.variance() + law.mean().powi(2) };
+            // a draw of 0 counts as 1
+            own + if least == 1 { law.cdf(0.0) } else { 0.0 }
         }
-        let (mut sum, mut power, mut k, mut reached) = (0.0, x.powf(self.least as f64), self.least, 1.0);
-        loop {
-            let next = self.at_least(k + 1);
-            sum += (reached - next) * power;
-            if next < 1e-15 || power < 1e-18 || k > 1_000_000 {
-                return sum + next * power * x;
+        _ => sum_of_steps(law, least, limit, power),
+    }
+}
+
+/// `sum over k = 1..=limit of (k^p - (k-1)^p) P(N >= k)`.
+fn sum_of_steps(law: &Dist, least: u64, limit: u64, power: Power) -> f64 {
+    let mut sum = 0.0;
+    for k in 1..=EXACT_TERMS.min(limit) {
+        let reached = at_least(law, least, k);
+        sum += power.step(k as f64) * reached;
+        if reached < 1e-18 {
+            return sum;
+        }
+    }
+    if limit > EXACT_TERMS {
+        // k >= K + 1/2 .. limit + 1/2, each term the midpoint of its unit interval
+        let (from, to) = (EXACT_TERMS as f64 + 0.5, if limit == u64::MAX { f64::INFINITY } else { limit as f64 + 0.5 });
+        let mut kinks: Vec<f64> = law.kinks();
+        kinks.push(least as f64 + 0.5);
+        sum += super::numeric::tail_integral(
+            |x| power.step(x) * if x <= least as f64 { 1.0 } else { law.sf(x - 0.5) },
+            |p| law.quantile(p),
+            &kinks,
+            from,
+            to,
+        );
+    }
+    sum
+}
+
+fn at_least(law: &Dist, least: u64, k: u64) -> f64 {
+    if k <= least {
+        return 1.0;
+    }
+    // a half goes to the even neighbour
+    let edge = k as f64 - 0.5;
+    law.sf(if k.is_multiple_of(2) { edge.next_down() } else { edge })
+}
+
+/// Values of a law that are summed one by one in a generating function.
+const MOST_TERMS: u64 = 2_000;
+
+/// `x ↦ E[x^N]` for `x` in 0..=1.
+#[derive(Debug, Clone)]
+pub enum Generating {
+    /// `e^(-mean (1-x)) + zero (x - 1)`: draws of 0, of chance `zero`, count as 1 where one is the least.
+    Poisson {
+        /// The law's mean.
+        mean: f64,
+        /// Chance of a 0 that counts as 1.
+        zero: f64,
+    },
+    /// `x / (mean - (mean-1) x)`.
+    Geometric {
+        /// The law's mean.
+        mean: f64,
+    },
+    /// `Σ P(N = n) x^n`, as (n, chance).
+    Values(Vec<(u64, f64)>),
+    /// Weighted parts.
+    Mixture(Vec<(f64, Generating)>),
+}
+
+impl Generating {
+    fn of(law: &Dist, least: u64) -> Self {
+        let at = |x: f64| round_to_whole(x).max(least);
+        match law {
+            Dist::Constant(law) => Self::Values(vec![(at(law.value()), 1.0)]),
+            Dist::Choices(law) => Self::Values(law.choices().map(|(x, weight)| (at(x), weight)).collect()),
+            Dist::Poisson(_) if least <= 1 => {
+                Self::Poisson { mean: law.mean(), zero: if least == 1 { law.cdf(0.0) } else { 0.0 } }
             }
-            power *= x;
-            k += 1;
-            reached = next;
+            Dist::Geometric(_) if least <= 1 => Self::Geometric { mean: law.mean() },
+            Dist::Mixture(law) => {
+                Self::Mixture(law.parts().map(|(weight, part)| (weight, Self::of(part, least))).collect())
+            }
+            _ => {
+                let (mut values, mut n, mut reached) = (Vec::new(), least, 1.0);
+                while reached > 1e-13 && n < least + MOST_TERMS {
+                    let next = at_least(law, least, n + 1);
+                    if reached > next {
+                        values.push((n, reached - next));
+                    }
+                    n += 1;
+                    reached = next;
+                }
+                Self::Values(values)
+            }
+        }
+    }
+
+    /// Whether it holds all but 1e-12 of the law; a law that spreads over more than 2,000 values isn't summed to its end.
+    pub fn is_complete(&self) -> bool {
+        match self {
+            Self::Values(values) => values.iter().map(|(_, chance)| chance).sum::<f64>() > 1.0 - 1e-12,
+            Self::Mixture(parts) => parts.iter().all(|(_, part)| part.is_complete()),
+            Self::Poisson { .. } | Self::Geometric { .. } => true,
+        }
+    }
+
+    /// Its value at `x`.
+    pub fn at(&self, x: f64) -> f64 {
+        match self {
+            Self::Poisson { mean, zero } => (-mean * (1.0 - x)).exp() + zero * (x - 1.0),
+            Self::Geometric { mean } => x / (mean - (mean - 1.0) * x),
+            Self::Values(values) => {
+                let (mut sum, mut power, mut before) = (0.0, 1.0, 0);
+                for (n, chance) in values {
+                    power *= if n - before == 1 { x } else { x.powf((n - before) as f64) };
+                    before = *n;
+                    sum += chance * power;
+                    if power < 1e-30 {
+                        break;
+                    }
+                }
+                sum
+            }
+            Self::Mixture(parts) => parts.iter().map(|(weight, part)| weight * part.at(x)).sum(),
         }
     }
 }

@@ -25,6 +25,8 @@ struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     scenario: Option<About>,
     strategies: Vec<Strategy>,
+    /// Empty: a run compares nothing.
+    comparisons: [(); 0],
 }
 
 #[derive(Serialize)]
@@ -64,6 +66,8 @@ struct Strategy {
     precision: Vec<Precision>,
     checks: Vec<CheckReport>,
     not_checked: Vec<NotCheckedReport>,
+    /// Empty: a run has no thresholds yet.
+    thresholds: [(); 0],
 }
 
 #[derive(Serialize)]
@@ -175,6 +179,7 @@ pub fn json(answers: &[Answer]) -> Result<String, serde_json::Error> {
         version: env!("CARGO_PKG_VERSION"),
         scenario: about,
         strategies: answers.iter().map(strategy).collect(),
+        comparisons: [],
     };
     Ok(serde_json::to_string_pretty(&report)? + "\n")
 }
@@ -257,5 +262,6 @@ fn strategy(answer: &Answer) -> Strategy {
             .iter()
             .map(|n| NotCheckedReport { id: n.id, why: n.why.clone() })
             .collect(),
+        thresholds: [],
     }
 }

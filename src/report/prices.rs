@@ -25,13 +25,20 @@ fn writes(lifetimes: &Lifetimes, input: PicoUsdPerToken) -> String {
     if parts.is_empty() { "unknown".to_owned() } else { parts.join(", ") }
 }
 
+/// The first source, without the place in it; `prices MODEL` shows all.
+fn short_source(source: &str) -> String {
+    let first = source.split(';').next().unwrap_or_default();
+    let first = first.split(" model_prices").next().unwrap_or_default().trim_end_matches(" wheel");
+    if first.chars().count() <= 36 { first.to_owned() } else { first.chars().take(35).chain(['…']).collect() }
+}
+
 /// Every model's prices in force on the sheet's day.
 pub fn price_table(sheet: &Sheet, style: Style) -> String {
     let mut table = Table::new();
     table
         .load_style(presets::UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()))
         .set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(["model", "input", "output", "cache read", "cache write", "long prompts", "source read"]);
+    table.set_header(["model", "input", "output", "cache read", "cache write", "long prompts", "source", "read"]);
     let mut shown: Vec<&str> = Vec::new();
     for row in sheet.rows() {
         if shown.contains(&row.model.as_str()) {
@@ -49,6 +56,7 @@ pub fn price_table(sheet: &Sheet, style: Style) -> String {
             optional(row.read),
             writes(&row.writes, row.input),
             tier,
+            short_source(&row.source),
             row.source_date.split(' ').next().unwrap_or_default().to_owned(),
         ]);
     }

@@ -39,7 +39,8 @@ pub(super) const SHOWN: [f64; 3] = [0.5, 0.95, 0.99];
 /// (value, interval) for mean, p50, p95, p99 of a metric.
 pub(super) fn cells(unit: Unit, summary: &MetricSummary) -> Vec<(String, String)> {
     if summary.min.total_cmp(&summary.max).is_eq() {
-        let mut cells = vec![(value(unit, summary.min), "in every session".to_owned())];
+        let about = if summary.values < 2 { "one session only" } else { "in every session" };
+        let mut cells = vec![(value(unit, summary.min), about.to_owned())];
         cells.extend(SHOWN.map(|_| (String::new(), String::new())));
         return cells;
     }

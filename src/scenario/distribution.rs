@@ -47,10 +47,19 @@ impl Measure {
 
     /// One value in this measure.
     fn value(self, node: &Node, key: &str, sink: &Sink) -> Option<f64> {
-        let value = match self {
-            Measure::Duration => return duration(node, key, sink),
-            _ => number(node, key, sink)?,
-        };
+        if self == Measure::Duration {
+            return duration(node, key, sink);
+        }
+        if !matches!(node.data, Data::Integer(_) | Data::Float(_)) {
+            complain(
+                sink,
+                Mistake::at(node.span, format!("`{key}` must be a number or a distribution"))
+                    .label(format!("this is {}", node.kind()))
+                    .help(format!("for example {key} = {}", self.example())),
+            );
+            return None;
+        }
+        let value = number(node, key, sink)?;
         if value < 0.0 {
             complain(sink, Mistake::at(node.span, format!("`{key}` can't be negative")).label("below zero"));
             return None;

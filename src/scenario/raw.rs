@@ -54,6 +54,9 @@ pub(super) struct RawModel {
 #[derive(Debug, Default)]
 pub(super) struct RawPrice {
     pub span: Option<Span>,
+    /// Whether `input` and `output` were written at all.
+    pub has_input: bool,
+    pub has_output: bool,
     pub as_of: Option<At<jiff::civil::Date>>,
     pub input: Option<At<f64>>,
     pub output: Option<At<f64>>,
@@ -245,6 +248,8 @@ fn read_model(mut reader: Reader<'_>, folder: &Path) -> RawModel {
 fn read_price(mut reader: Reader<'_>, sink: &Sink) -> RawPrice {
     let mut price = RawPrice {
         span: None,
+        has_input: reader.node("input").is_some(),
+        has_output: reader.node("output").is_some(),
         as_of: reader.get("as_of", date),
         input: reader.get("input", amount),
         output: reader.get("output", amount),
@@ -266,6 +271,14 @@ fn read_price(mut reader: Reader<'_>, sink: &Sink) -> RawPrice {
                 );
                 return Some(());
             };
+            if found.iter().any(|at: &At<(u64, f64)>| at.value.0 == seconds) {
+                complain(
+                    sink,
+                    Mistake::at(span, format!("`{key}` prices a lifetime that has a price already"))
+                        .label("the second one")
+                        .help("60m and 1h are the same lifetime"),
+                );
+            }
             if let Some(value) = amount(node, key, sink) {
                 found.push(At { value: (seconds, value), span: node.span });
             }

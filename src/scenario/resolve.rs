@@ -59,7 +59,7 @@ pub(super) fn resolve(raw: &Raw, sink: &Sink) -> Resolved {
         tariff,
     };
     check_zero_turns(raw, sink);
-    check_output(raw, &model, row.as_ref(), sink);
+    check_output(raw, &model, row.as_ref(), sink, &mut notes);
     check_sizes(raw, &model, sink);
     if let Some(at) = &raw.sessions_per_month
         && model.tariff.is_none()
@@ -188,16 +188,22 @@ fn timing(raw: &Raw, sink: &Sink) -> Timing {
     }
 }
 
-fn check_output(raw: &Raw, model: &Model, row: Option<&Row>, sink: &Sink) {
+fn check_output(raw: &Raw, model: &Model, row: Option<&Row>, sink: &Sink, notes: &mut Vec<String>) {
     let limit = raw.model.max_output.map(|at| at.value).or(row.and_then(|r| r.max_output_tokens));
-    if let (Some(limit), Some(At { span, .. }), Some(output)) = (limit, &raw.session.output, model.output.as_constant())
-        && output > limit
-    {
-        complain(
-            sink,
-            Mistake::at(*span, format!("`output` is above the {limit} tokens that one call can write"))
-                .label("more than `max_output`"),
-        );
+    if let (Some(limit), Some(At { span, .. })) = (limit, &raw.session.output) {
+        let beyond = model.output.at_least(limit + 1);
+        if beyond > 0.5 {
+            complain(
+                sink,
+                Mistake::at(*span, format!("`output` is above the {limit} tokens that one call can write"))
+                    .label("more than `max_output`"),
+            );
+        } else if beyond > 1e-6 {
+            notes.push(format!(
+                "{:.2} % of the outputs are longer than the {limit} tokens that one call can write; they aren't cut",
+                beyond * 100.0
+            ));
+        }
     }
     let first = model.prompt.definition_tokens()
         + model.prompt.system.as_constant().unwrap_or(0)

@@ -148,10 +148,10 @@ fn overridden(raw: &Raw, row: Option<&Row>, sink: &Sink) -> Option<Row> {
             )),
         );
     };
-    if input.is_none() && price.input.is_none() {
+    if input.is_none() && !price.has_input {
         missing("input");
     }
-    if output.is_none() && price.output.is_none() {
+    if output.is_none() && !price.has_output {
         missing("output");
     }
     let (input, output) = (input?, output?);

@@ -115,13 +115,15 @@ impl ToolCall {
     /// the bound after failure k is `min(cap, base · 2^(k-1))`.
     pub fn draw_wait<R: Rng + ?Sized>(&mut self, retry: &Retry, rng: &mut R) -> f64 {
         let bound_s = retry.cap_s.min(retry.base_s * 2_f64.powi(self.attempts.min(1_000) as i32 - 1));
+        // one uniform whatever the jitter, so that policies meet the same later attempts
+        let uniform = rng.random::<f64>();
         let wait_s = match retry.jitter {
             Jitter::None => bound_s,
-            Jitter::Full => bound_s * rng.random::<f64>(),
-            Jitter::Equal => bound_s / 2.0 * (1.0 + rng.random::<f64>()),
+            Jitter::Full => bound_s * uniform,
+            Jitter::Equal => bound_s / 2.0 * (1.0 + uniform),
             Jitter::Decorrelated => {
                 let last_s = if self.attempts == 1 { retry.base_s } else { self.last_wait_s };
-                (retry.base_s + (3.0 * last_s - retry.base_s) * rng.random::<f64>()).min(retry.cap_s)
+                (retry.base_s + (3.0 * last_s - retry.base_s) * uniform).min(retry.cap_s)
             }
         };
         self.last_wait_s = wait_s;

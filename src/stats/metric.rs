@@ -1,6 +1,7 @@
 //! What is measured of each session, and which of it applies to a scenario.
 
-use crate::model::Model;
+use crate::dist::{Dist, Whole};
+use crate::model::{Model, Tool};
 use crate::session::{Outcome, Record};
 
 /// What a number counts.
@@ -116,6 +117,8 @@ impl Metric {
             Quantity::CostInputWithoutCacheUsd => priced && model.cache.enabled,
             Quantity::CacheReadTokens | Quantity::CacheWriteTokens | Quantity::ExpiredGaps => model.cache.enabled,
             Quantity::ToolCalls | Quantity::Attempts | Quantity::Executions => !tools.is_empty(),
+            Quantity::InputTokens | Quantity::UncachedTokens => sends_tokens(model),
+            Quantity::OutputTokens => model.output.as_constant() != Some(0),
             Quantity::ToolS => tools.iter().any(takes_time),
             Quantity::Duplicates => can_duplicate(model),
             Quantity::RetryWaitS => tools.iter().any(|t| t.retry.attempts > 1 && can_fail(t)),
@@ -126,24 +129,46 @@ impl Metric {
     }
 }
 
-fn takes_time(tool: &crate::model::Tool) -> bool {
-    tool.latency_s.as_constant().is_none_or(|s| s > 0.0) || tool.timeout_s.is_finite()
+fn above_zero(law: &Dist) -> bool {
+    law.as_constant().is_none_or(|x| x > 0.0)
 }
 
-fn can_fail(tool: &crate::model::Tool) -> bool {
+fn takes_time(tool: &Tool) -> bool {
+    let rejections = tool.rejected > 0.0
+        && (above_zero(&tool.reject_latency_s) || (tool.retry.attempts > 1 && tool.retry.base_s > 0.0));
+    above_zero(&tool.latency_s) || tool.timeout_s.is_finite() || rejections
+}
+
+fn can_fail(tool: &Tool) -> bool {
     tool.fault_chance() > 0.0 || tool.timeout_s.is_finite() || tool.retry.deadline_s.is_finite()
 }
 
+/// Whether an executed call can be sent again: its reply must be lost, by chance or by the timeout.
 fn can_duplicate(model: &Model) -> bool {
-    model.phase.tools.iter().any(|t| t.retry.attempts > 1 && can_fail(t) && !t.idempotent)
+    model
+        .phase
+        .tools
+        .iter()
+        .any(|t| t.retry.attempts > 1 && !t.idempotent && (t.lost_reply > 0.0 || t.latency_s.sf(t.timeout_s) > 0.0))
+}
+
+fn sends_tokens(model: &Model) -> bool {
+    let some = |law: &Whole| law.as_constant() != Some(0);
+    let prompt = &model.prompt;
+    prompt.definition_tokens() > 0
+        || some(&prompt.system)
+        || some(&prompt.task)
+        || some(&model.output)
+        || model.phase.tools.iter().any(|t| some(&t.result) || t.error_result_tokens > 0)
+}
+
+fn first_token_takes_time(model: &Model) -> bool {
+    let timing = &model.timing;
+    above_zero(&timing.first_token_s) || timing.prefill_s_per_token > 0.0 || timing.cached_prefill_s_per_token > 0.0
 }
 
 fn model_takes_time(model: &Model) -> bool {
-    let timing = &model.timing;
-    timing.first_token_s.as_constant().is_none_or(|s| s > 0.0)
-        || timing.prefill_s_per_token > 0.0
-        || timing.cached_prefill_s_per_token > 0.0
-        || timing.output_rate.is_some()
+    first_token_takes_time(model) || model.timing.output_rate.is_some()
 }
 
 /// A ratio of two sums over sessions.
@@ -225,7 +250,7 @@ impl Rate {
             Rate::RetryWaitPerCall => Metric(Quantity::RetryWaitS).applies(model),
             Rate::TurnLatency => Metric(Quantity::LatencyS).applies(model),
             Rate::ToolPhase | Rate::ToolPhaseSquared => Metric(Quantity::ToolS).applies(model),
-            Rate::FirstToken => Metric(Quantity::ModelS).applies(model),
+            Rate::FirstToken => first_token_takes_time(model),
             Rate::Answered => true,
         }
     }

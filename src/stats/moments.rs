@@ -13,6 +13,9 @@ pub struct Estimate {
     pub ci95: [f64; 2],
 }
 
+/// With no event seen, the largest expected number that a 95 % interval (two-sided) still holds: `-ln 0.025`.
+pub(super) const ZERO_EVENTS: f64 = 3.688_879_454_113_936;
+
 /// Half-width of a 95 % interval in standard errors, with `n - 1` degrees of freedom.
 pub(super) fn half_width(n: u64) -> f64 {
     if n < 2 {
@@ -82,9 +85,13 @@ impl Moments {
         if self.n < 2 { 0.0 } else { (self.squares / (self.n - 1) as f64).sqrt() }
     }
 
-    /// The mean with its standard error and Student interval.
+    /// The mean with its standard error and Student interval; both not a number for a single value.
     pub fn estimate(&self) -> Estimate {
-        let se = self.sd() / (self.n.max(1) as f64).sqrt();
+        if self.n < 2 {
+            // one value says nothing of its spread
+            return Estimate { value: self.mean, se: f64::NAN, ci95: [f64::NAN; 2] };
+        }
+        let se = self.sd() / (self.n as f64).sqrt();
         let half = if se > 0.0 { half_width(self.n) * se } else { 0.0 };
         Estimate { value: self.mean, se, ci95: [self.mean - half, self.mean + half] }
     }
@@ -144,15 +151,15 @@ impl Covariance {
         let variance = if self.n < 2 {
             0.0
         } else {
-            (self.yy - 2.0 * value * self.xy + value * value * self.xx).max(0.0) / (self.n - 1) as f64
+            let residual = self.yy - 2.0 * value * self.xy + value * value * self.xx;
+            // what rounding leaves of a ratio that is the same in every session isn't spread
+            let rounding = 1e-12 * (self.yy + value * value * self.xx);
+            if residual <= rounding { 0.0 } else { residual / (self.n - 1) as f64 }
         };
         let se = (variance / self.n as f64).sqrt() / self.mean_x;
-        // what rounding leaves of a ratio that is the same in every session isn't spread
-        let se = if se < 1e-13 * value.abs() { 0.0 } else { se };
         let half = if se > 0.0 { half_width(self.n) * se } else { 0.0 };
         let mut ci95 = [value - half, value + half];
         if share {
-            const ZERO_EVENTS: f64 = 3.688_879_454_113_936;
             if value <= 0.0 {
                 ci95 = [0.0, (ZERO_EVENTS / per).min(1.0)];
             } else if value >= 1.0 {

@@ -97,7 +97,8 @@ impl Target {
             },
         };
         let half = (high - low) / 2.0;
-        if !known {
+        // nothing seen yet isn't the same as nothing
+        if !known || value.abs() <= 0.0 || half.is_nan() {
             f64::INFINITY
         } else if half <= 0.0 {
             0.0

@@ -1,7 +1,7 @@
 //! A run in a few numbers, each with its interval.
 
-use super::metric::{Metric, Rate};
-use super::moments::Estimate;
+use super::metric::{Metric, Quantity, Rate};
+use super::moments::{Estimate, ZERO_EVENTS};
 use super::quantile::{QUANTILES, QuantileEstimate, quantile_ranks};
 use super::sample::{Sample, Sources};
 use super::store::select;
@@ -147,8 +147,12 @@ fn over_sessions(sample: &Sample, metric: Metric) -> MetricSummary {
     let moments = sample.moments(metric.quantity());
     let ranks: Vec<[u64; 3]> = QUANTILES.iter().map(|p| <[u64; 3]>::from(quantile_ranks(moments.n, *p))).collect();
     let found = at_all(&ranks, |rising| sample.at_ranks(metric, rising));
+    let mut mean = moments.estimate();
+    if matches!(metric.quantity(), Quantity::Duplicates | Quantity::ExpiredGaps) && moments.max <= 0.0 {
+        mean.ci95 = [0.0, ZERO_EVENTS / moments.n.max(1) as f64];
+    }
     MetricSummary {
-        mean: moments.estimate(),
+        mean,
         sd: moments.sd(),
         min: moments.min,
         max: moments.max,

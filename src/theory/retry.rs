@@ -5,13 +5,17 @@ use crate::model::{Jitter, Retry};
 
 /// `retry.duplicates`: chance that a call is executed twice or more,
 /// `1 - a^R - (1-a-b)(1-a^R)/(1-a) - R b a^(R-1)`.
+///
+/// The form loses its digits where duplicates are rare, so it is summed attempt by attempt: not executed yet (`none`),
+/// executed once with the reply lost (`once`), and every further execution makes a duplicate.
 pub fn duplicates(a: f64, b: f64, attempts: u32) -> f64 {
-    let r = f64::from(attempts);
-    if a >= 1.0 || attempts < 2 {
-        return 0.0;
+    let (mut none, mut once, mut twice) = (1.0, 0.0, 0.0);
+    for _ in 0..attempts {
+        twice += once * (1.0 - a);
+        once = once * a + none * b;
+        none *= a;
     }
-    let lost = a.powi(attempts as i32);
-    1.0 - lost - (1.0 - a - b) * (1.0 - lost) / (1.0 - a) - r * b * a.powi(attempts as i32 - 1)
+    twice
 }
 
 /// `retry.attempts`: `Σ_{k<R} (a+b)^k` attempts a call.

@@ -104,17 +104,17 @@ fn a_forgotten_warm_start_is_caught() {
 #[test]
 fn an_uncached_session_is_caught() {
     let text = FIFTY.replace("lifetime = \"5m\"", "lifetime = \"off\"");
-    caught(&text, "cost.input.uncached", 100, |model| {
+    caught(&text, "cost.input.uncached", 200, |model| {
         model.tariff.as_mut().unwrap().base.input = PicoUsdPerToken(3_000_001);
     });
 }
 
 #[test]
 fn output_price_and_growth_are_caught() {
-    caught(FIFTY, "cost.output", 100, |model| {
+    caught(FIFTY, "cost.output", 200, |model| {
         model.tariff.as_mut().unwrap().base.output = PicoUsdPerToken(15_100_000);
     });
-    caught(FIFTY, "tokens.output", 100, |model| model.output = Whole::constant(301));
+    caught(FIFTY, "tokens.output", 200, |model| model.output = Whole::constant(301));
 }
 
 #[test]
@@ -131,8 +131,8 @@ output = 3000
 [cache]
 lifetime = "5m"
 "#;
-    caught(text, "cost.input.cached", 10, |model| model.tariff.as_mut().unwrap().tier = None);
-    caught(text, "cost.output", 10, |model| model.tariff.as_mut().unwrap().tier = None);
+    caught(text, "cost.input.cached", 100, |model| model.tariff.as_mut().unwrap().tier = None);
+    caught(text, "cost.output", 100, |model| model.tariff.as_mut().unwrap().tier = None);
 }
 
 #[test]
@@ -148,7 +148,7 @@ output = 500
 [cache]
 lifetime = "5m"
 "#;
-    caught(text, "cost.input.cached", 10, |model| model.cache.min_tokens = 0);
+    caught(text, "cost.input.cached", 100, |model| model.cache.min_tokens = 0);
 }
 
 #[test]
@@ -164,7 +164,7 @@ output = 77
 [cache]
 lifetime = "10m"
 "#;
-    caught(text, "cost.input.cached", 10, |model| model.cache.granularity_tokens = 1);
+    caught(text, "cost.input.cached", 100, |model| model.cache.granularity_tokens = 1);
 }
 
 #[test]
@@ -411,4 +411,71 @@ fn constant_law_probe_is_deterministic() {
     fixed.phase.tools[0].latency_s = Dist::constant(2.0);
     let checks = check(&fixed, &sample(&fixed, 50));
     assert!(checks.all_pass(), "{checks:#?}");
+}
+
+/// Scenarios of an independent reviewer that once hung or raised a false alarm.
+#[test]
+fn no_false_alarms() {
+    let fifty = |sets: &[&str], sessions: u64| {
+        let text = std::fs::read_to_string(crate::support::root().join("scenarios/fifty-turns.toml")).unwrap();
+        let sessions = format!("run.sessions={sessions}");
+        let sets: Vec<&str> = sets.iter().copied().chain([sessions.as_str()]).collect();
+        crate::support::answer(crate::support::scenario_with(&text, &sets))
+    };
+    let alarms = |answer: &agent_sim::simulate::Answer| {
+        answer.checks.checks.iter().filter(|c| !c.pass || c.expected.is_nan()).cloned().collect::<Vec<_>>()
+    };
+    let named: Vec<(&str, Vec<&str>)> = vec![
+        ("no calls", vec!["tools.search.calls=0"]),
+        ("generous timeout", vec!["tools.search.timeout=60s", "tools.search.retry.attempts=3"]),
+        ("only rejections", vec!["tools.search.rejected=0.2", "tools.search.retry.attempts=3"]),
+        ("rare failures", vec!["tools.search.rejected=0.01", "tools.search.retry.attempts=4"]),
+        ("failing sequence", vec!["session.tool_calls=sequential", "tools.search.rejected=0.05"]),
+        (
+            "failing sequence with a timeout",
+            vec!["session.tool_calls=sequential", "tools.search.timeout=10s", "tools.search.lost_reply=0.05"],
+        ),
+        ("rare rejections", vec!["tools.search.latency=5s", "tools.search.rejected=1e-4"]),
+        ("poisson prompt", vec!["prompt.system={ poisson = { mean = 50_000 } }"]),
+        ("poisson task", vec!["prompt.task={ poisson = { mean = 1_000_000 } }"]),
+        ("geometric task", vec!["prompt.task={ geometric = { mean = 20_000 } }"]),
+        ("geometric calls", vec!["tools.search.calls={ geometric = { mean = 300 } }", "session.turns=3"]),
+        ("lognormal calls", vec!["tools.search.calls={ lognormal = { p50 = 40, cv = 1 } }", "session.turns=3"]),
+    ];
+    for (name, sets) in named {
+        let answer = fifty(&sets, 500);
+        assert_eq!(alarms(&answer), [], "{name}");
+    }
+    let beside = "session.turns = 9\n[[tools]]\nname = \"a\"\nlatency = { exponential = { mean = \"2s\" } }\n[[tools]]\nname = \"b\"\ncalls = 0\nlatency = \"1s\"\n";
+    assert_eq!(alarms(&run(beside, 2_000)), []);
+    let certain = "session.turns = 9\n[[tools]]\nname = \"a\"\ncalls = 2\ntimeout = \"2s\"\nlatency = { mixture = [{ weight = 0.9, of = \"120s\" }, { weight = 0.1, of = { exponential = { mean = \"480s\" } } }] }\n";
+    assert_eq!(alarms(&run(certain, 500)), []);
+    let rejected = "session.turns = 9\n[[tools]]\nname = \"a\"\ncalls = 5\nlatency = \"5s\"\nrejected = 0.1\nreject_latency = \"100ms\"\n";
+    assert_eq!(alarms(&run(rejected, 2_000)), []);
+    for seed in 1..20 {
+        let two = fifty(&[&format!("run.seed={seed}")], 2);
+        assert_eq!(alarms(&two), [], "two sessions, seed {seed}");
+    }
+    assert_eq!(alarms(&fifty(&[], 1)), []);
+}
+
+#[test]
+fn the_smallest_cacheable_prompt_bounds_the_forms() {
+    let base = "[model]\nname = \"claude-haiku-4-5\"\n[session]\nturns = 10\noutput = 300\n[[tools]]\nname = \"t\"\nresult = 700\nlatency = { exponential = { mean = \"3m\" } }\n[cache]\nlifetime = \"5m\"\n";
+    for more in [
+        "[prompt]\nsystem = { uniform = { min = 500, max = 9_000 } }\n",
+        "warm_prefix = 0.5\n[prompt]\nsystem = 1_000\ntask = { uniform = { min = 4_000, max = 6_000 } }\n",
+        "prefix_lifetime = \"1h\"\n[prompt]\nsystem = 1_000\ntask = { uniform = { min = 4_000, max = 6_000 } }\n",
+    ] {
+        let answer = run(&format!("{base}{more}"), 20_000);
+        assert!(answer.checks.all_pass(), "{more}: {:#?}", answer.checks.checks);
+        assert!(answer.checks.not_checked.iter().any(|n| n.why.contains("smallest cacheable")), "{more}");
+    }
+}
+
+#[test]
+fn waits_are_held_to_their_own_error() {
+    // short waits: an error of a share would hide a wrong policy
+    let text = RETRIES.replace("base = \"500ms\", cap = \"1s\"", "base = \"1ms\", cap = \"5ms\"");
+    caught(&text, "retry.wait", 10_000, |model| model.phase.tools[0].retry.jitter = Jitter::Equal);
 }

@@ -243,3 +243,43 @@ fn histograms_stand_in_beyond_ten_million_sessions() {
         }
     }
 }
+
+#[test]
+fn one_session_has_no_interval() {
+    let one = run(RANDOM, 1);
+    let cost = one.summary.metric("cost_usd").unwrap();
+    assert!(cost.mean.se.is_nan() && cost.mean.ci95[0].is_nan());
+    let text = agent_sim::report::terminal(&one, agent_sim::report::Style::Plain);
+    assert!(text.contains("one session only"), "{text}");
+    let json: serde_json::Value = serde_json::from_str(&agent_sim::report::json(&[one]).unwrap()).unwrap();
+    assert!(json["strategies"][0]["metrics"]["cost_usd"]["se"].is_null());
+}
+
+#[test]
+fn nothing_seen_is_not_precise() {
+    let wanted = "[run]\nsessions = 500\nmax_sessions = 5000\nprecision.duplicates.mean = 0.1\n";
+    let tool =
+        "[session]\nturns = 2\n[[tools]]\nname = \"t\"\ntimeout = \"5s\"\nlost_reply = 1e-7\nretry.attempts = 2\n";
+    let rare = answer(scenario(&format!("{wanted}{tool}")));
+    assert_eq!(rare.summary.sessions, 5_000);
+    assert!(!rare.scenario.run.precision[0].met(&rare.summary));
+    assert!(rare.summary.metric("duplicates").unwrap().mean.ci95[1] > 0.0);
+}
+
+#[test]
+fn a_metric_that_does_not_apply_is_left_out() {
+    let names = |text: &str| -> Vec<&str> {
+        let answer = run(text, 200);
+        answer.summary.metrics.iter().map(|(m, _)| m.quantity().name()).collect()
+    };
+    let rejections =
+        "[session]\nturns = 5\n[[tools]]\nname = \"t\"\nrejected = 0.3\nreject_latency = \"2s\"\nretry.attempts = 3\n";
+    let got = names(rejections);
+    assert!(got.contains(&"latency_s") && got.contains(&"tool_s") && got.contains(&"retry_wait_s"), "{got:?}");
+    for absent in ["duplicates", "input_tokens", "uncached_tokens", "output_tokens", "cost_usd", "cache_read_tokens"] {
+        assert!(!got.contains(&absent), "{absent}: {got:?}");
+    }
+    let writing = run("[model]\noutput_rate = 50\n[session]\nturns = 5\noutput = 100\n", 200);
+    assert!(writing.summary.turn_metric(agent_sim::stats::TurnMetric::FirstToken).is_none());
+    assert!(writing.summary.metric("model_s").is_some());
+}

@@ -286,7 +286,11 @@ fn check_law(
         ("latency.timeout", Some(_)) => ("∫ 1−F^m up to τ", "F⁻¹(p^(1/m))"),
         _ => ("∫ 1−ΠF^m", "(ΠF^m)⁻¹(p)"),
     };
-    let heavy = law.tools.iter().map(|used| used.tool).try_for_each(|t| near_normal(&t.latency_s, phases).or_else(|why| capped(t, why)));
+    let heavy = law
+        .tools
+        .iter()
+        .map(|used| used.tool)
+        .try_for_each(|t| near_normal(&t.latency_s, phases).or_else(|why| capped(t, why)));
     match heavy {
         Ok(()) => {
             let expected = match (id, exponential) {

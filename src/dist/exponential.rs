@@ -3,7 +3,7 @@
 use rand::Rng;
 use rand_distr::{Distribution, Exp1};
 
-use super::{DistError, numeric::ln, positive};
+use super::{DistError, positive};
 
 /// `F(x) = 1 - exp(-x / mean)`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -23,15 +23,6 @@ impl Exponential {
     pub(crate) fn draw<R: Rng + ?Sized>(&self, rng: &mut R) -> f64 {
         let unit: f64 = Exp1.sample(rng);
         self.mean * unit
-    }
-
-    /// The value that a uniform draw stands for, `-mean · ln(1 - u)`; the uniform lies in 0..1 and comes as 64 bits after
-    /// the point, of which 53 count.
-    #[inline]
-    pub fn at(&self, u: u64) -> f64 {
-        // the middle of the last of 53 bits keeps off 0
-        let beyond = ((!u >> 11) as i64 as f64 + 0.5) * (1.0 / (1_u64 << 53) as f64);
-        -self.mean * ln(beyond)
     }
 
     pub(crate) fn cdf(&self, x: f64) -> f64 {

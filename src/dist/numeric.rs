@@ -27,42 +27,6 @@ pub(super) fn exp(x: f64) -> f64 {
     (low + r4 * r4 * high) * scale
 }
 
-/// `ln x` to within two units of the last place, for normal `x` above zero; the same bits on every platform.
-///
-/// `x = 2^k m` with `m` from `√½` to `√2` and `ln m = 2 artanh(s)`, `s = (m-1)/(m+1)`, `|s| <= 0.172`: the odd series up
-/// to `s^23` (remainder below 3e-20).
-#[inline(always)]
-#[allow(clippy::inline_always)]
-#[allow(clippy::many_single_char_names)] // as in the formula
-pub(super) fn ln(x: f64) -> f64 {
-    /// The bits of `√½`.
-    const ROOT_HALF: u64 = 0x3FE6_A09E_667F_3BCD;
-    const EXPONENT_UNIT: u64 = 1 << 52;
-    let shifted = x.to_bits().wrapping_sub(ROOT_HALF);
-    let k = (shifted as i64 >> 52) as f64;
-    let m = f64::from_bits((shifted & (EXPONENT_UNIT - 1)) + ROOT_HALF);
-    let s = (m - 1.0) / (m + 1.0);
-    let z = s * s;
-    let (z2, c) = (z * z, |n: usize| ODD_INVERSES[n]);
-    let z4 = z2 * z2;
-    let low = (c(1) + z * c(2)) + z2 * (c(3) + z * c(4));
-    let high = (c(5) + z * c(6)) + z2 * (c(7) + z * c(8));
-    let top = (c(9) + z * c(10)) + z2 * c(11);
-    let series = low + z4 * (high + z4 * top);
-    k * LN2_HIGH + (2.0 * s + (2.0 * s * z * series + k * LN2_LOW))
-}
-
-/// `1 / (2n + 1)`
-const ODD_INVERSES: [f64; 12] = {
-    let mut table = [1.0; 12];
-    let mut n = 0;
-    while n < 12 {
-        table[n] = 1.0 / (2 * n + 1) as f64;
-        n += 1;
-    }
-    table
-};
-
 const LN2_HIGH: f64 = 0.693_147_180_369_123_8;
 const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
 
@@ -224,7 +188,7 @@ fn panel(f: &impl Fn(f64) -> f64, low: f64, high: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{exp, ln};
+    use super::exp;
 
     /// Units of the last place between two neighbouring positive numbers.
     fn ulps(a: f64, b: f64) -> u64 {
@@ -232,22 +196,11 @@ mod tests {
     }
 
     #[test]
-    fn exp_and_ln_are_the_platforms_to_two_units() {
+    fn exp_is_the_platforms_to_two_units() {
         for i in -350_000..350_000 {
             let x = f64::from(i) * 0.002 + 0.000_37;
             assert!(ulps(exp(x), x.exp()) <= 2, "exp {x}");
         }
-        for i in 1..600_000 {
-            let x = f64::from(i) / 400_000.0;
-            let (ours, platforms) = (ln(x), x.ln());
-            let near_one = (x - 1.0).abs() < 1e-9;
-            assert!(near_one || ulps(ours.abs(), platforms.abs()) <= 2, "ln {x}: {ours} against {platforms}");
-        }
-        for k in -1_000..1_000 {
-            let x = 1.37 * 2_f64.powi(k);
-            assert!(ulps(ln(x).abs(), x.ln().abs()) <= 2, "ln {x}");
-        }
-        assert!(ln(1.0).abs() < 1e-300);
         assert!(exp(1e9).is_finite() && exp(-1e9) > 0.0);
     }
 }

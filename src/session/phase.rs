@@ -89,11 +89,14 @@ fn play_tool<D: Draws>(
     let batch = Batch { tool, index, one_at_a_time, turn, calls };
     let purpose = Purpose::Latency { tool: index };
     match &tool.latency_s {
-        Dist::Constant(law) => batch.play(draws, totals, |_| law.value()),
-        Dist::Exponential(law) => batch.play(draws, totals, |number| law.at(draws.bits(purpose, turn, number))),
+        Dist::Constant(law) => batch.play(draws, totals, || law.value()),
+        Dist::Exponential(law) => {
+            let mut stream = draws.stream(purpose, turn);
+            batch.play(draws, totals, || law.draw(&mut stream))
+        }
         law => {
             let mut stream = draws.stream(purpose, turn);
-            batch.play(draws, totals, |_| law.draw(&mut stream))
+            batch.play(draws, totals, || law.draw(&mut stream))
         }
     }
 }
@@ -112,7 +115,7 @@ impl Batch<'_> {
     /// Plays them; `latency_s` draws the latency of the first attempt of a call, in order.
     #[inline(always)]
     #[allow(clippy::inline_always)] // one copy per way of drawing, each without its branches
-    fn play<D: Draws>(self, draws: &D, totals: &mut PhaseTotals, mut latency_s: impl FnMut(u64) -> f64) -> PhaseEnd {
+    fn play<D: Draws>(self, draws: &D, totals: &mut PhaseTotals, mut latency_s: impl FnMut() -> f64) -> PhaseEnd {
         let Batch { tool, index, one_at_a_time, turn, calls } = self;
         let fault_chance = tool.fault_chance();
         let patience_s = tool.timeout_s.min(tool.retry.deadline_s);
@@ -130,7 +133,7 @@ impl Batch<'_> {
             } else {
                 Fate::Served
             };
-            let latency_s = latency_s(number);
+            let latency_s = latency_s();
             let result = match (fixed_result, &mut results) {
                 (Some(tokens), _) => tokens,
                 (None, None) => tool.result.at(draws.bits(purpose, turn, number)),

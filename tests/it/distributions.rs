@@ -248,11 +248,4 @@ fn inversion_gives_the_same_law() {
             assert!(whole.at(u64::MAX) >= whole.at(0));
         }
     }
-    let law = Exponential::new(2.0).unwrap();
-    let exact = Dist::from(law);
-    for i in (0..steps).step_by(1_001) {
-        let p = (i as f64 + 0.5) / steps as f64;
-        assert_close(law.at(uniform(i)), exact.quantile(p), 1e-9);
-    }
-    assert!(law.at(0) >= 0.0 && law.at(u64::MAX) < 80.0);
 }

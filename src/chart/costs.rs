@@ -5,7 +5,7 @@ use plotters::coord::ranged1d::ValueFormatter;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
-use super::{BLUE, Chart, FONT, GREY, LIGHT, ORANGE, Outcome, axis, titled};
+use super::{BLUE, Chart, FONT, GREY, LIGHT, ORANGE, Outcome, axis, legend, titled};
 use crate::report::money;
 use crate::stats::{Metric, Quantity, Sample, Summary, quantile_name};
 
@@ -55,14 +55,7 @@ impl Chart for CostByTurn {
                 .label(format!("{label}: {total} in all"))
                 .legend(move |(x, y)| PathElement::new([(x, y), (x + 22, y)], colour.stroke_width(3)));
         }
-        chart
-            .configure_series_labels()
-            .position(SeriesLabelPosition::UpperLeft)
-            .background_style(WHITE.mix(0.85))
-            .label_font((FONT, 14))
-            .margin(8)
-            .draw()?;
-        Ok(())
+        legend(&mut chart)
     }
 }
 

@@ -4,7 +4,7 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 
 use super::scale::TailScale;
-use super::{BLUE, Chart, FONT, GREY, LIGHT, ORANGE, Outcome, axis, titled};
+use super::{BLUE, Chart, FONT, GREY, LIGHT, ORANGE, Outcome, axis, legend, titled};
 use crate::report::seconds;
 use crate::stats::quantile_ranks;
 
@@ -108,13 +108,6 @@ impl Chart for TailCurve {
                     + Text::new(label, (shift, -20), (FONT, 14).into_font().color(&BLACK))])?;
             }
         }
-        chart
-            .configure_series_labels()
-            .position(SeriesLabelPosition::UpperLeft)
-            .background_style(WHITE.mix(0.85))
-            .label_font((FONT, 14))
-            .margin(8)
-            .draw()?;
-        Ok(())
+        legend(&mut chart)
     }
 }

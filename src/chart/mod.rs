@@ -10,6 +10,7 @@ mod scale;
 use std::path::{Path, PathBuf};
 
 use plotters::coord::Shift;
+use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
 pub use costs::{CostByTurn, CostDistribution};
@@ -83,6 +84,19 @@ fn titled<DB: DrawingBackend>(
     area.draw(&Text::new(shortened(title, 80), (20, 14), (FONT, 19).into_font().color(&BLACK)))?;
     area.draw(&Text::new(shortened(subtitle, 115), (20, 40), (FONT, 14).into_font().color(&GREY)))?;
     Ok(area.margin(66, 8, 8, 28))
+}
+
+/// The names of the lines, at the upper left where the curves are low.
+fn legend<'a, DB: DrawingBackend + 'a, X: Ranged>(
+    chart: &mut ChartContext<'a, DB, Cartesian2d<X, RangedCoordf64>>,
+) -> Outcome<DB> {
+    chart
+        .configure_series_labels()
+        .position(SeriesLabelPosition::UpperLeft)
+        .background_style(WHITE.mix(0.85))
+        .label_font((FONT, 14))
+        .margin(8)
+        .draw()
 }
 
 /// A figure beside an axis, without zeros that say nothing: `$0.1800` → `$0.18`, `14.00 s` → `14 s`.

@@ -145,17 +145,6 @@ impl Dist {
         }
     }
 
-    /// Fills a list with draws, the same ones that as many calls of [`Dist::draw`] would give.
-    #[inline]
-    pub fn fill<R: Rng + ?Sized>(&self, rng: &mut R, out: &mut [f64]) {
-        match self {
-            Dist::Constant(law) => out.fill(law.value()),
-            Dist::Exponential(law) => out.iter_mut().for_each(|x| *x = law.draw(rng)),
-            Dist::LogNormal(law) => out.iter_mut().for_each(|x| *x = law.draw(rng)),
-            other => out.iter_mut().for_each(|x| *x = other.draw_any(rng)),
-        }
-    }
-
     #[inline(never)]
     fn draw_any<R: Rng + ?Sized>(&self, rng: &mut R) -> f64 {
         each!(self, law => law.draw(rng))

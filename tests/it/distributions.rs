@@ -126,15 +126,6 @@ fn moments_are_those_of_the_draws() {
 }
 
 #[test]
-fn a_fill_gives_the_draws_one_by_one() {
-    for (name, law) in families() {
-        let mut filled = vec![0.0; 50];
-        law.fill(&mut Xoshiro256PlusPlus::seed_from_u64(3), &mut filled);
-        assert_eq!(filled, sample(&law, 50, 3), "{name}");
-    }
-}
-
-#[test]
 fn lognormal_from_any_two() {
     let truth = LogNormal::new(0.3, 1.2).unwrap();
     let law = Dist::from(truth);

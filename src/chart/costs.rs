@@ -6,7 +6,7 @@ use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
 use super::{BLUE, Chart, FONT, GREY, LIGHT, ORANGE, Outcome, axis, legend, titled};
-use crate::report::money;
+use crate::report::{money, whole};
 use crate::stats::{Metric, Quantity, Sample, Summary, quantile_name};
 
 /// "What does each call of a session cost, with the cache and without?"
@@ -14,6 +14,10 @@ use crate::stats::{Metric, Quantity, Sample, Summary, quantile_name};
 pub struct CostByTurn {
     /// Title of the scenario.
     pub title: String,
+    /// Sessions that the means are taken over.
+    pub sessions: u64,
+    /// Mean dollars of a session's input, (with the cache, without), for the legend.
+    pub input_usd: (Option<f64>, f64),
     /// Mean dollars of call 1, 2, …, as the scenario says.
     pub with_cache_usd: Option<Vec<f64>>,
     /// The same prompts at the plain input price.
@@ -23,14 +27,17 @@ pub struct CostByTurn {
 impl Chart for CostByTurn {
     fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>) -> Outcome<DB> {
         let calls = self.without_cache_usd.len();
-        let subtitle = "mean cost of each model call: everything sent again, and the output";
-        let plot = titled(area, &self.title, subtitle)?;
+        let subtitle = format!(
+            "mean cost of a model call, input and output, among the first {} sessions that reach it",
+            whole(self.sessions)
+        );
+        let plot = titled(area, &self.title, &subtitle)?;
         let with = self.with_cache_usd.as_deref().unwrap_or_default();
         let top = self.without_cache_usd.iter().chain(with).copied().fold(0.0, f64::max);
         let mut chart = ChartBuilder::on(&plot)
             .x_label_area_size(44)
             .y_label_area_size(76)
-            .build_cartesian_2d(1.0..(calls as f64).max(2.0), 0.0..(top * 1.1).max(1e-12))?;
+            .build_cartesian_2d(1.0..(calls as f64).max(2.0), 0.0..(top * 1.3).max(1e-12))?;
         chart
             .configure_mesh()
             .light_line_style(TRANSPARENT)
@@ -43,16 +50,20 @@ impl Chart for CostByTurn {
             .label_style((FONT, 13))
             .axis_desc_style((FONT, 13))
             .draw()?;
-        let lines = [("without a cache", &self.without_cache_usd[..], ORANGE), ("with the cache", with, BLUE)];
-        for (label, usd, colour) in lines {
+        let (input_with, input_without) = self.input_usd;
+        let lines = [
+            ("without a cache", &self.without_cache_usd[..], Some(input_without), ORANGE),
+            ("with the cache", with, input_with, BLUE),
+        ];
+        for (label, usd, input_usd, colour) in lines {
             if usd.is_empty() {
                 continue;
             }
             let points = usd.iter().enumerate().map(|(index, y)| (index as f64 + 1.0, *y));
-            let total = money(usd.iter().sum());
+            let input = input_usd.map_or_else(String::new, |usd| format!(": {} of input a session", money(usd)));
             chart
                 .draw_series(LineSeries::new(points, colour.stroke_width(3)))?
-                .label(format!("{label}: {total} in all"))
+                .label(format!("{label}{input}"))
                 .legend(move |(x, y)| PathElement::new([(x, y), (x + 22, y)], colour.stroke_width(3)));
         }
         legend(&mut chart)
@@ -124,10 +135,7 @@ impl CostDistribution {
         };
         Some(Self {
             title: title.to_owned(),
-            subtitle: format!(
-                "cost of one session over {} sessions; {hidden}",
-                crate::report::whole(sorted.len() as u64)
-            ),
+            subtitle: format!("cost of one session over {} sessions; {hidden}", whole(sorted.len() as u64)),
             bars,
             marks,
             logarithmic,
@@ -177,12 +185,12 @@ impl CostDistribution {
                 .map(|(from, to, share)| Rectangle::new([(*from, 0.0), (*to, *share)], BLUE.mix(0.6).filled())),
         )?;
         for (index, (name, usd)) in self.marks.iter().enumerate() {
-            // each label on a line of its own, so that near marks don't write over each other
-            let height = top * (1.0 - 0.055 * index as f64);
+            // taller to the right, labels to the left of their lines: no line crosses another's label
+            let height = top * (1.0 - 0.055 * (self.marks.len() - 1 - index) as f64);
             let label = format!("{name} {}", money(*usd));
             let plotted = chart.plotting_area().get_pixel_range().0;
-            let room_right = plotted.end - chart.backend_coord(&(*usd, 0.0)).0 > 130;
-            let shift = if room_right { 5 } else { -(8 * label.chars().count() as i32) - 4 };
+            let room_left = chart.backend_coord(&(*usd, 0.0)).0 - plotted.start > 130;
+            let shift = if room_left { -(8 * label.chars().count() as i32) - 4 } else { 5 };
             chart.draw_series([PathElement::new([(*usd, 0.0), (*usd, height)], ORANGE.stroke_width(2))])?;
             chart
                 .draw_series([EmptyElement::at((*usd, height))

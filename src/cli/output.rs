@@ -49,8 +49,16 @@ impl Folder {
         self.written.extend(paths);
     }
 
-    /// Says on standard error what was written.
-    pub fn close(self) {
+    /// Says on standard error what was written, and which of the charts named here are left from an earlier run.
+    pub fn close(self, charts: &[&str]) {
+        let stale: Vec<String> = charts
+            .iter()
+            .flat_map(|chart| [format!("{chart}.svg"), format!("{chart}.png")])
+            .filter(|name| !self.written.contains(&self.path.join(name)) && self.path.join(name).exists())
+            .collect();
+        if !stale.is_empty() {
+            anstream::eprintln!("{} in {} come from an earlier run", stale.join(", "), self.path.display());
+        }
         let names: Vec<String> =
             self.written.iter().filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned())).collect();
         anstream::eprintln!("wrote {} to {}", names.join(", "), self.path.display());

@@ -67,6 +67,13 @@ fn json(answer: &Answer) -> Result<String, Error> {
     report::json(std::slice::from_ref(answer)).map_err(|e| Error::Output(e.into()))
 }
 
+/// Mean dollars of a session's input, with the scenario's cache where there is one, and without.
+fn input_means(answer: &Answer) -> (Option<f64>, f64) {
+    let mean = |name: &str| answer.summary.metric(name).map(|metric| metric.mean.value);
+    let billed = mean("cost_input_usd").unwrap_or_default();
+    mean("cost_input_without_cache_usd").map_or((None, billed), |without| (Some(billed), without))
+}
+
 fn write_all(answer: &Answer, mut folder: Folder) -> Result<(), Error> {
     folder.write("report.md", &report::markdown(answer))?;
     folder.write("report.json", &json(answer)?)?;
@@ -74,6 +81,8 @@ fn write_all(answer: &Answer, mut folder: Folder) -> Result<(), Error> {
     if let Some(costs) = turn_costs(scenario) {
         let chart = CostByTurn {
             title: title.to_owned(),
+            sessions: costs.sessions(),
+            input_usd: input_means(answer),
             with_cache_usd: scenario.model.cache.enabled.then(|| costs.billed_usd()),
             without_cache_usd: costs.without_cache_usd(),
         };
@@ -113,6 +122,6 @@ fn write_all(answer: &Answer, mut folder: Folder) -> Result<(), Error> {
         let written = chart::write(&chart, folder.path(), "tool-phase")?;
         folder.add(written);
     }
-    folder.close();
+    folder.close(&["cost-by-turn", "cost-distribution", "latency", "tool-phase"]);
     Ok(())
 }

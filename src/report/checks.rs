@@ -6,8 +6,8 @@ use std::fmt::Write;
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, presets};
 
 use super::Style;
-use super::format::{number, whole};
-use super::wording::checks_sentence;
+use super::format::number;
+use super::wording::{checks_sentence, sessions_text};
 use crate::simulate::Answer;
 
 /// The text of `agent-sim check` for one strategy.
@@ -16,7 +16,7 @@ pub fn checks_text(answer: &Answer, style: Style) -> String {
     let mut out = String::new();
     let strategy = if scenario.strategy == "base" { String::new() } else { format!(" · {}", scenario.strategy) };
     let _ = writeln!(out, "{}", style.heading(&format!("{}{strategy}", scenario.title)));
-    let about = format!("{} · {} sessions, seed {}", scenario.file, whole(answer.summary.sessions), scenario.run.seed);
+    let about = format!("{} · {}, seed {}", scenario.file, sessions_text(answer.summary.sessions), scenario.run.seed);
     let _ = writeln!(out, "{}\n", style.faint(&about));
     if !checks.checks.is_empty() {
         let mut table = Table::new();

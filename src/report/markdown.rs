@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
-use super::format::{money, percent, whole};
+use super::format::{money, percent};
 use super::wording::{
-    HEADLINES, cache_text, cells, checks_sentence, month, month_text, outcome_name, share_with_interval, spending,
+    HEADLINES, cache_text, cells, checks_sentence, month, month_text, outcome_name, sessions_text, share_with_interval,
+    spending,
 };
 use crate::simulate::Answer;
 use crate::stats::Rate;
@@ -63,8 +64,8 @@ pub fn markdown(answer: &Answer) -> String {
     }
     let _ = writeln!(
         out,
-        "- {} sessions, seed {}; small print under a figure is its 95 % interval; {}.",
-        whole(summary.sessions),
+        "- {}, seed {}; small print under a figure is its 95 % interval; {}.",
+        sessions_text(summary.sessions),
         scenario.run.seed,
         checks_sentence(answer)
     );

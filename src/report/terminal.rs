@@ -7,8 +7,8 @@ use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, presets};
 use super::Style;
 use super::format::{money, percent, whole};
 use super::wording::{
-    HEADLINES, any_marked, cache_text, cells, checks_sentence, month, month_text, outcome_name, share_with_interval,
-    spending, with_interval,
+    HEADLINES, any_marked, cache_text, cells, checks_sentence, month, month_text, outcome_name, sessions_text,
+    share_with_interval, spending, with_interval,
 };
 use crate::scenario::Scenario;
 use crate::simulate::Answer;
@@ -25,9 +25,9 @@ pub fn terminal(answer: &Answer, style: Style) -> String {
         out,
         "{}",
         style.faint(&format!(
-            "{}{strategy} · {} sessions, seed {}",
+            "{}{strategy} · {}, seed {}",
             scenario.file,
-            whole(summary.sessions),
+            sessions_text(summary.sessions),
             scenario.run.seed
         ))
     );
@@ -49,7 +49,7 @@ pub fn terminal(answer: &Answer, style: Style) -> String {
             if let Some(text) = input {
                 line(&mut out, "input", &text);
             }
-            for (name, label) in [("cost_output_usd", "output"), ("cost_tools_usd", "tool fees")] {
+            for (name, label) in [("cost_output_usd", "output"), ("cost_tools_usd", "tool fees, with repeats")] {
                 if let Some(metric) = summary.metric(name) {
                     line(&mut out, label, &with_interval(Unit::Usd, &metric.mean));
                 }
@@ -164,7 +164,9 @@ fn headline_table(answer: &Answer) -> String {
             add(label, quantity.unit(), metric);
         }
     }
-    for (metric, label) in [(TurnMetric::Latency, "one turn"), (TurnMetric::FirstToken, "time to first token")] {
+    for (metric, label) in
+        [(TurnMetric::Latency, "one turn with its tools"), (TurnMetric::FirstToken, "time to first token")]
+    {
         if let Some(found) = summary.turn_metric(metric) {
             add(label, Unit::Seconds, found);
         }

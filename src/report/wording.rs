@@ -15,10 +15,12 @@ pub(super) fn outcome_name(outcome: Outcome) -> (&'static str, &'static str) {
 }
 
 /// The rows of the first table: (metric, label).
-pub(super) const HEADLINES: [(Quantity, &str); 3] = [
+pub(super) const HEADLINES: [(Quantity, &str); 5] = [
     (Quantity::CostUsd, "cost per session"),
     (Quantity::LatencyS, "latency of a session"),
+    (Quantity::Turns, "model calls"),
     (Quantity::InputTokens, "input tokens"),
+    (Quantity::OutputTokens, "output tokens"),
 ];
 
 pub(super) fn value(unit: Unit, x: f64) -> String {
@@ -30,6 +32,9 @@ pub(super) fn value(unit: Unit, x: f64) -> String {
 }
 
 pub(super) fn interval(unit: Unit, ci95: [f64; 2]) -> String {
+    if ci95[0].is_nan() {
+        return "one session only".to_owned();
+    }
     format!("{} … {}", value(unit, ci95[0]), value(unit, ci95[1]))
 }
 
@@ -86,12 +91,12 @@ pub(super) fn spending(answer: &Answer) -> Vec<Spending> {
         .map(|(server, usd)| (format!("tool definitions: {server}"), usd.0))
         .collect();
     rows.extend([
-        ("system prompt, sent again with every call".to_owned(), sources.system.0),
-        ("task, sent again with every call".to_owned(), sources.task.0),
+        ("system prompt, sent with every call".to_owned(), sources.system.0),
+        ("task, sent with every call".to_owned(), sources.task.0),
         ("history: earlier outputs and tool results, sent again".to_owned(), sources.history.0),
         ("output".to_owned(), sources.output.0),
-        ("tool fees".to_owned(), sources.tools.0),
-        ("tool fees of calls that ran twice".to_owned(), sources.duplicates.0),
+        ("tool fees, first executions".to_owned(), sources.tools.0),
+        ("tool fees, repeated executions".to_owned(), sources.duplicates.0),
     ]);
     rows.retain(|(_, pico)| *pico != 0);
     rows.sort_by_key(|row| std::cmp::Reverse(row.1));
@@ -124,17 +129,21 @@ pub(super) fn month(answer: &Answer) -> Option<Month> {
 }
 
 pub(super) fn month_text(month: &Month) -> String {
-    let bill = if month.bill.se > 0.0 {
-        format!("{} (95 % interval {})", money(month.bill.value), interval(Unit::Usd, month.bill.ci95))
+    let bill = &month.bill;
+    let sure = if bill.se.is_nan() {
+        " (one session only, no interval)".to_owned()
+    } else if bill.se > 0.0 {
+        format!(" (95 % interval {})", interval(Unit::Usd, bill.ci95))
     } else {
-        format!("{} exactly", money(month.bill.value))
+        " exactly".to_owned()
     };
     let spread = if month.spread_usd > 0.0 {
-        format!("; by chance alone 19 months of 20 lie within ±{}", money(month.spread_usd))
+        let (low, high) = ((bill.value - month.spread_usd).max(0.0), bill.value + month.spread_usd);
+        format!("; chance alone moves 19 months of 20 between {} and {}", money(low), money(high))
     } else {
         String::new()
     };
-    format!("{bill} for {} sessions{spread}", whole(month.sessions))
+    format!("{}{sure} for {} sessions{spread}", money(bill.value), whole(month.sessions))
 }
 
 /// "what the same input would have cost without a cache", where there is one.
@@ -152,6 +161,11 @@ pub(super) fn cache_text(answer: &Answer) -> Option<String> {
         with_interval(Unit::Usd, &with.mean),
         with_interval(Unit::Usd, &without.mean)
     ))
+}
+
+/// `1 session`, `2,000 sessions`.
+pub(super) fn sessions_text(n: u64) -> String {
+    format!("{} session{}", whole(n), if n == 1 { "" } else { "s" })
 }
 
 pub(super) fn with_interval(unit: Unit, estimate: &Estimate) -> String {
@@ -181,7 +195,7 @@ pub(super) fn checks_sentence(answer: &Answer) -> String {
     let checks = &answer.checks;
     let n = checks.checks.len();
     if n == 0 {
-        return "no closed form applies to this scenario; `agent-sim check` says why".to_owned();
+        return "no closed form applies here; `agent-sim check` lists the assumptions that fail".to_owned();
     }
     let failed = checks.checks.iter().filter(|c| !c.pass).count();
     if failed > 0 {

@@ -136,21 +136,15 @@ impl Scenario {
             // the rest of a file with broken syntax can't be told apart
             return Err(ScenarioError { sources, mistakes: mistakes.sorted() });
         }
+        let mut sets = Vec::new();
         for set in request.sets {
             let source = sources.len();
             sources.push(SourceText { name: "--set".to_owned(), text: set.clone() });
-            if let Some((path, value)) = tree::parse_set(source, set, &mut mistakes)
-                && let Err(lost) = root.set(&path, value)
-            {
-                mistakes.push(
-                    Mistake::at(lost.span, format!("the file has no `{}` to set", lost.name))
-                        .label("leads nowhere")
-                        .help("a tool or server is reached by its name: tools.search.timeout=5s"),
-                );
-            }
+            sets.extend(tree::parse_set(source, set, &mut mistakes));
         }
+        set_all(&mut root, &sets, &mut mistakes);
         let sink = RefCell::new(mistakes);
-        let built = build(&root, name, folder, request, &sink);
+        let built = build(&root, &sets, name, folder, request, &sink);
         let mistakes = sink.into_inner();
         match built {
             Some(scenario) if mistakes.is_empty() => Ok(scenario),
@@ -159,7 +153,29 @@ impl Scenario {
     }
 }
 
-fn build(root: &Table, name: &str, folder: &Path, request: &Request<'_>, sink: &RefCell<Mistakes>) -> Option<Scenario> {
+/// A parsed `--set`: where and what.
+type Setting = (Vec<tree::Key>, tree::Node);
+
+fn set_all(root: &mut Table, sets: &[Setting], mistakes: &mut Mistakes) {
+    for (path, value) in sets {
+        if let Err(lost) = root.set(path, value.clone()) {
+            mistakes.push(
+                Mistake::at(lost.span, format!("the file has no `{}` to set", lost.name))
+                    .label("leads nowhere")
+                    .help("a tool or server is reached by its name: tools.search.timeout=5s"),
+            );
+        }
+    }
+}
+
+fn build(
+    root: &Table,
+    sets: &[Setting],
+    name: &str,
+    folder: &Path,
+    request: &Request<'_>,
+    sink: &RefCell<Mistakes>,
+) -> Option<Scenario> {
     let folder = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder.to_path_buf() };
     let raw = raw::read(root, &folder, sink);
     let base = resolve::resolve(&raw, sink);
@@ -180,6 +196,8 @@ fn build(root: &Table, name: &str, folder: &Path, request: &Request<'_>, sink: &
         let mut laid = root.clone();
         laid.remove("strategies");
         laid.lay_over(overlay);
+        // the command line has the last word
+        set_all(&mut laid, sets, &mut sink.borrow_mut());
         let raw = raw::read(&laid, &folder, sink);
         let resolved = resolve::resolve(&raw, sink);
         if request.strategy == Some(at.value.as_str()) {

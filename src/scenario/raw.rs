@@ -100,6 +100,8 @@ pub(super) struct RawTool {
     pub result: Option<At<Dist>>,
     pub latency: Option<At<Dist>>,
     pub timeout: Option<At<f64>>,
+    /// Whether `timeout` was written at all.
+    pub has_timeout: bool,
     pub after: Vec<At<String>>,
     pub lost_request: Option<At<f64>>,
     pub lost_reply: Option<At<f64>>,
@@ -378,6 +380,7 @@ fn read_tool(mut reader: Reader<'_>, folder: &Path, sink: &Sink) -> RawTool {
         calls: reader.get("calls", |n, k, s| distribution(n, k, Measure::Count, folder, s)),
         result: reader.get("result", |n, k, s| distribution(n, k, Measure::Tokens, folder, s)),
         latency: reader.get("latency", |n, k, s| distribution(n, k, Measure::Duration, folder, s)),
+        has_timeout: reader.node("timeout").is_some(),
         timeout: reader.get("timeout", positive_duration),
         after: reader.get("after", texts).map(|at| at.value).unwrap_or_default(),
         lost_request: reader.get("lost_request", chance),

@@ -223,6 +223,10 @@ pub(super) fn positive(node: &Node, key: &str, sink: &Sink) -> Option<f64> {
 
 /// A chance, 0 to 1.
 pub(super) fn chance(node: &Node, key: &str, sink: &Sink) -> Option<f64> {
+    if !matches!(node.data, Data::Integer(_) | Data::Float(_)) {
+        complain(sink, wrong_kind(node, key, "a chance between 0 and 1", &format!("{key} = 0.02 for 2 %")));
+        return None;
+    }
     let value = number(node, key, sink)?;
     if (0.0..=1.0).contains(&value) {
         return Some(value);

@@ -61,8 +61,9 @@ pub(super) fn resolve(raw: &Raw, sink: &Sink) -> Resolved {
     check_zero_turns(raw, sink);
     check_output(raw, &model, row.as_ref(), sink, &mut notes);
     check_sizes(raw, &model, sink);
+    let unpriced = raw.model.name.is_none() && !tariffs::any_price(&raw.price);
     if let Some(at) = &raw.sessions_per_month
-        && model.tariff.is_none()
+        && unpriced
     {
         complain(
             sink,
@@ -73,7 +74,7 @@ pub(super) fn resolve(raw: &Raw, sink: &Sink) -> Resolved {
     }
     for (tool, at) in model.phase.tools.iter().zip(&raw.tools) {
         if tool.price.0 > 0
-            && model.tariff.is_none()
+            && unpriced
             && let Some(price) = &at.value.price_usd
         {
             complain(

@@ -5,7 +5,7 @@ use std::collections::btree_map::Entry;
 
 use super::PriceInfo;
 use super::mistake::Mistake;
-use super::raw::Raw;
+use super::raw::{Raw, RawPrice};
 use super::reader::{At, Sink, complain};
 use super::tree::Span;
 use crate::price::{Lifetimes, PicoUsdPerToken, Rates, Row, SHEET_DATE, Sheet, Tariff, TierRow, lifetime_label};
@@ -33,13 +33,7 @@ pub(super) fn prices(
     if raw.model.name.is_some() && row.is_none() {
         return (None, None, None);
     }
-    let any_override = raw.price.input.is_some()
-        || raw.price.output.is_some()
-        || raw.price.read.is_some()
-        || raw.price.read_multiplier.is_some()
-        || raw.price.write.is_some()
-        || !raw.price.writes.is_empty()
-        || !raw.price.write_multipliers.is_empty();
+    let any_override = any_price(&raw.price);
     let lifetime = raw.cache.lifetime.and_then(|at| at.value);
     if row.is_none() && !any_override {
         if let Some(at) = raw.price.as_of {
@@ -88,6 +82,17 @@ pub(super) fn prices(
         }
     });
     (tariff.map(|(tariff, _)| tariff), info, row.cloned())
+}
+
+/// Whether the scenario gives any price of its own.
+pub(super) fn any_price(price: &RawPrice) -> bool {
+    price.has_input
+        || price.has_output
+        || price.read.is_some()
+        || price.read_multiplier.is_some()
+        || price.write.is_some()
+        || !price.writes.is_empty()
+        || !price.write_multipliers.is_empty()
 }
 
 /// The sheet's row with the scenario's own prices laid over it. A long-context tier keeps its ratio to the base price.

@@ -172,7 +172,7 @@ fn tool(raw: &RawTool, span: Span, defaults: &RawRetry, sink: &Sink) -> Tool {
     for (key, at) in [("lost_request", &raw.lost_request), ("lost_reply", &raw.lost_reply)] {
         if let Some(at) = at
             && at.value > 0.0
-            && raw.timeout.is_none()
+            && !raw.has_timeout
         {
             complain(
                 sink,
@@ -195,7 +195,7 @@ fn tool(raw: &RawTool, span: Span, defaults: &RawRetry, sink: &Sink) -> Tool {
     if let Some(at) = &raw.error_result
         && at.value > 0
         && lost_request + rejected + lost_reply + value(&raw.error) <= 0.0
-        && raw.timeout.is_none()
+        && !raw.has_timeout
         && raw.retry.deadline.is_none()
         && defaults.deadline.is_none()
     {

@@ -240,6 +240,11 @@ impl Rate {
         matches!(self, Rate::DuplicatesPerCall | Rate::Availability | Rate::GapExpired | Rate::Answered)
     }
 
+    /// Whether it can't be more than 1.
+    pub fn is_at_most_one(self) -> bool {
+        self.is_share() || self == Rate::CacheHit
+    }
+
     /// Whether it says anything about this model.
     pub fn applies(self, model: &Model) -> bool {
         match self {

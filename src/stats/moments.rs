@@ -93,7 +93,9 @@ impl Moments {
         }
         let se = self.sd() / (self.n as f64).sqrt();
         let half = if se > 0.0 { half_width(self.n) * se } else { 0.0 };
-        Estimate { value: self.mean, se, ci95: [self.mean - half, self.mean + half] }
+        // what is never negative has no negative mean
+        let least = if self.min >= 0.0 { 0.0 } else { f64::NEG_INFINITY };
+        Estimate { value: self.mean, se, ci95: [(self.mean - half).max(least), self.mean + half] }
     }
 }
 
@@ -148,9 +150,10 @@ impl Covariance {
             return None;
         }
         let value = self.mean_y / self.mean_x;
-        let variance = if self.n < 2 {
-            0.0
-        } else {
+        if self.n < 2 {
+            return Some(Estimate { value, se: f64::NAN, ci95: [f64::NAN; 2] });
+        }
+        let variance = {
             let residual = self.yy - 2.0 * value * self.xy + value * value * self.xx;
             // what rounding leaves of a ratio that is the same in every session isn't spread
             let rounding = 1e-12 * (self.yy + value * value * self.xx);
@@ -158,7 +161,7 @@ impl Covariance {
         };
         let se = (variance / self.n as f64).sqrt() / self.mean_x;
         let half = if se > 0.0 { half_width(self.n) * se } else { 0.0 };
-        let mut ci95 = [value - half, value + half];
+        let mut ci95 = [(value - half).max(0.0), value + half];
         if share {
             if value <= 0.0 {
                 ci95 = [0.0, (ZERO_EVENTS / per).min(1.0)];

@@ -136,7 +136,11 @@ impl Sample {
     /// The ratio of two sums, where there was something to divide by.
     pub fn ratio(&self, rate: Rate) -> Option<Estimate> {
         let index = Rate::ALL.iter().position(|r| *r == rate)?;
-        self.ratios[index].ratio(rate.is_share())
+        let mut estimate = self.ratios[index].ratio(rate.is_share())?;
+        if rate.is_at_most_one() {
+            estimate.ci95[1] = estimate.ci95[1].min(1.0);
+        }
+        Some(estimate)
     }
 
     /// The share of tool phases that lasted at most as long as probe number `index`.

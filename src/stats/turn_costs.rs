@@ -8,26 +8,38 @@ use crate::session::{Bill, Record, Turn};
 #[derive(Debug, Clone)]
 pub struct TurnCosts {
     tariff: Tariff,
-    /// (dollars as billed, dollars without a cache) of call 1, 2, …
-    sums_usd: Vec<(f64, f64)>,
+    /// (dollars as billed, dollars without a cache, sessions that reached it) of call 1, 2, …
+    calls: Vec<(f64, f64, u64)>,
     sessions: u64,
 }
+
+/// A call that fewer sessions reach isn't shown: its mean would be noise.
+const FEWEST_SESSIONS: u64 = 50;
 
 impl TurnCosts {
     /// None yet.
     pub fn new(tariff: &Tariff) -> Self {
-        Self { tariff: tariff.clone(), sums_usd: Vec::new(), sessions: 0 }
+        Self { tariff: tariff.clone(), calls: Vec::new(), sessions: 0 }
     }
 
-    /// Mean dollars of each call as billed; a session that has ended counts as 0, so that the sum over calls is the mean
-    /// cost of a session.
+    /// Sessions looked at.
+    pub fn sessions(&self) -> u64 {
+        self.sessions
+    }
+
+    fn means(&self, sum: impl Fn(&(f64, f64, u64)) -> f64) -> Vec<f64> {
+        let enough = FEWEST_SESSIONS.min(self.sessions);
+        self.calls.iter().take_while(|call| call.2 >= enough).map(|call| sum(call) / call.2.max(1) as f64).collect()
+    }
+
+    /// Mean dollars of each call as billed, among the sessions that reach it.
     pub fn billed_usd(&self) -> Vec<f64> {
-        self.sums_usd.iter().map(|s| s.0 / self.sessions.max(1) as f64).collect()
+        self.means(|call| call.0)
     }
 
     /// The same without a cache.
     pub fn without_cache_usd(&self) -> Vec<f64> {
-        self.sums_usd.iter().map(|s| s.1 / self.sessions.max(1) as f64).collect()
+        self.means(|call| call.1)
     }
 }
 
@@ -42,17 +54,18 @@ impl Collect for TurnCosts {
 
     fn turn(&mut self, turn: &Turn) {
         let index = turn.number as usize - 1;
-        if self.sums_usd.len() <= index {
-            self.sums_usd.resize(index + 1, (0.0, 0.0));
+        if self.calls.len() <= index {
+            self.calls.resize(index + 1, (0.0, 0.0, 0));
         }
         let plain = Usage {
             plain_tokens: turn.usage.prompt_tokens(),
             output_tokens: turn.usage.output_tokens,
             ..Usage::default()
         };
-        let sum = &mut self.sums_usd[index];
+        let sum = &mut self.calls[index];
         sum.0 += self.tariff.cost(&turn.usage).usd();
         sum.1 += self.tariff.cost(&plain).usd();
+        sum.2 += 1;
     }
 
     fn session(&mut self, _number: u64, _record: &Record, _bill: &Bill) {
@@ -60,12 +73,13 @@ impl Collect for TurnCosts {
     }
 
     fn merge(&mut self, next: &mut Self) {
-        if self.sums_usd.len() < next.sums_usd.len() {
-            self.sums_usd.resize(next.sums_usd.len(), (0.0, 0.0));
+        if self.calls.len() < next.calls.len() {
+            self.calls.resize(next.calls.len(), (0.0, 0.0, 0));
         }
-        for (sum, more) in self.sums_usd.iter_mut().zip(&next.sums_usd) {
+        for (sum, more) in self.calls.iter_mut().zip(&next.calls) {
             sum.0 += more.0;
             sum.1 += more.1;
+            sum.2 += more.2;
         }
         self.sessions += next.sessions;
         *next = next.empty();

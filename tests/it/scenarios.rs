@@ -239,3 +239,13 @@ fn fees_are_per_execution_and_a_replay_is_free() {
     assert_eq!((sources.tools.usd(), sources.duplicates.usd()), (0.25 * 5.0, 0.5 * 5.0));
     assert_eq!(mean(&crate::support::run(&text(true), 5), "cost_tools_usd"), 0.25);
 }
+
+#[test]
+fn the_command_line_has_the_last_word() {
+    let text = std::fs::read_to_string(crate::support::root().join("scenarios/fifty-turns.toml")).unwrap();
+    let sets = ["cache.lifetime=5m".to_owned(), "run.sessions=100".to_owned()];
+    let request = Request { sets: &sets, strategy: Some("uncached") };
+    let scenario = Scenario::parse(&text, "fifty.toml", std::path::Path::new(""), &request).unwrap();
+    assert!(scenario.model.cache.enabled);
+    assert_eq!(scenario.run.sessions, 100);
+}

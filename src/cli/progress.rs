@@ -17,7 +17,7 @@ pub(super) struct Bar {
 impl Bar {
     pub fn new() -> Self {
         let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden());
-        let style = "{bar:40.cyan} {human_pos} of {human_len} sessions, {per_sec}, {eta} left";
+        let style = "{bar:40.cyan} {human_pos} of {human_len} sessions, {eta} left";
         if let Ok(style) = ProgressStyle::with_template(style) {
             bar.set_style(style);
         }

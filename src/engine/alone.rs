@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::rng::SessionDraws;
 use crate::model::Model;
-use crate::session::{Bill, Outcome, PhaseTotals, Record, Session, Step, Turn, Workspace, play_phase};
+use crate::session::{Bill, Outcome, PhaseTotals, Record, Session, Step, ToolTotals, Turn, Workspace, play_phase};
 
 /// Sessions in a chunk.
 pub const CHUNK: u64 = 1_024;
@@ -33,7 +33,7 @@ pub trait Collect: Send + Sized {
     /// The length of every tool phase, s.
     fn phase(&mut self, _duration_s: f64) {}
     /// A session that is over.
-    fn session(&mut self, number: u64, record: &Record, bill: &Bill);
+    fn session(&mut self, number: u64, record: &Record, bill: &Bill, tools: &[ToolTotals]);
     /// Called once a chunk is complete, on the thread that played it.
     fn close(&mut self) {}
     /// Takes in the next chunk and leaves it empty, to be filled again.
@@ -82,6 +82,7 @@ impl Play<'_> {
 /// Plays one session from its first request to its end.
 pub fn play_session<C: Collect>(model: &Model, seed: u64, number: u64, room: &mut Workspace, into: &mut C) {
     let watched = into.watches(number);
+    room.start_session(model.phase.tools.len());
     let mut session = Session::new(model, SessionDraws::new(seed, number));
     let (mut now_s, mut totals) = (0.0, PhaseTotals::default());
     let outcome: Outcome = loop {
@@ -111,7 +112,7 @@ pub fn play_session<C: Collect>(model: &Model, seed: u64, number: u64, room: &mu
         }
     };
     let (record, bill) = session.finish(outcome, &totals, now_s);
-    into.session(number, &record, &bill);
+    into.session(number, &record, &bill, room.per_tool());
 }
 
 /// Runs `work` on this many threads, or on one per core.

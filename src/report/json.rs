@@ -12,6 +12,12 @@ pub const SCHEMA: &str = "agent-sim.report/1";
 /// A JSON object with its keys in the order given.
 struct Object<V>(Vec<(String, V)>);
 
+impl<V> Object<V> {
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
 impl<V: Serialize> Serialize for Object<V> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|(key, value)| (key, value)))
@@ -55,6 +61,9 @@ struct Strategy {
     name: String,
     metrics: Object<Object<serde_json::Value>>,
     rates: Object<RateReport>,
+    /// Per tool, where its calls can run twice.
+    #[serde(skip_serializing_if = "Object::is_empty")]
+    duplicates_per_call_by_tool: Object<RateReport>,
     outcomes: Object<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cost_shares: Option<Money>,
@@ -222,6 +231,14 @@ fn strategy(answer: &Answer) -> Strategy {
         name: scenario.strategy.clone(),
         metrics: Object(metrics),
         rates: Object(rates),
+        duplicates_per_call_by_tool: Object(
+            scenario
+                .tools
+                .iter()
+                .zip(&summary.tool_duplicates)
+                .filter_map(|(name, rate)| Some((name.clone(), rate.as_ref()?.into())))
+                .collect(),
+        ),
         outcomes: Object(outcomes),
         cost_shares: if total > 0 { money(&|pico| pico as f64 / total as f64) } else { None },
         cost_by_source_usd: money(&|pico| pico as f64 / 1e12 / summary.sessions as f64),

@@ -77,7 +77,16 @@ pub fn terminal(answer: &Answer, style: Style) -> String {
             line(&mut out, "per session", &with_interval(Unit::Count, &calls.mean));
         }
         match summary.rate(Rate::DuplicatesPerCall) {
-            Some(rate) => line(&mut out, "ran twice", &format!("{} of the calls", share_with_interval(rate))),
+            Some(rate) => {
+                line(&mut out, "ran twice", &format!("{} of the calls", share_with_interval(rate)));
+                if scenario.tools.len() > 1 {
+                    for (name, rate) in scenario.tools.iter().zip(&summary.tool_duplicates) {
+                        if let Some(rate) = rate {
+                            line(&mut out, "", &format!("{name}: {}", share_with_interval(rate)));
+                        }
+                    }
+                }
+            }
             None => line(&mut out, "ran twice", &no_duplicates(scenario)),
         }
         if let Some(rate) = summary.rate(Rate::Availability) {

@@ -13,7 +13,7 @@ mod record;
 pub use call::{AttemptEnd, Fate, Progress, ToolCall};
 pub use draws::{Draws, Purpose};
 pub use ledger::{Bill, Class, Ledger, Source};
-pub use phase::{PhaseEnd, PhaseTotals, Workspace, play_phase};
+pub use phase::{PhaseEnd, PhaseTotals, ToolTotals, Workspace, play_phase};
 pub use record::{Outcome, Record, Turn};
 
 use crate::dist::Whole;

@@ -40,10 +40,33 @@ pub struct PhaseEnd {
     pub result_tokens: u64,
 }
 
-/// Room for one phase's bookkeeping, kept from phase to phase.
+/// What one tool did in a session.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ToolTotals {
+    /// Its calls.
+    pub calls: u64,
+    /// Those that the server executed twice or more, where it isn't idempotent.
+    pub duplicates: u64,
+}
+
+/// Room for bookkeeping, kept from phase to phase and from session to session.
 #[derive(Debug, Default)]
 pub struct Workspace {
     ends_s: Vec<f64>,
+    per_tool: Vec<ToolTotals>,
+}
+
+impl Workspace {
+    /// Empties the books of the last session.
+    pub fn start_session(&mut self, tools: usize) {
+        self.per_tool.clear();
+        self.per_tool.resize(tools, ToolTotals::default());
+    }
+
+    /// What each tool did since the session started.
+    pub fn per_tool(&self) -> &[ToolTotals] {
+        &self.per_tool
+    }
 }
 
 /// Plays the phase after call `turn`, where nothing is shared with other sessions, and adds to `totals`. The calls of a
@@ -63,7 +86,12 @@ pub fn play_phase<D: Draws>(
     for &index in &phase.order {
         let tool = &phase.tools[index];
         let start_s = phase.after[index].iter().map(|&before| room.ends_s[before]).fold(0.0, f64::max);
+        let (calls_before, duplicates_before) = (totals.calls, totals.duplicates);
         let played = play_tool(tool, index, phase.one_at_a_time, draws, turn, totals);
+        if let Some(own) = room.per_tool.get_mut(index) {
+            own.calls += totals.calls - calls_before;
+            own.duplicates += totals.duplicates - duplicates_before;
+        }
         let end_s = start_s + played.duration_s;
         room.ends_s[index] = end_s;
         end.duration_s = end.duration_s.max(end_s);

@@ -144,12 +144,12 @@ fn can_fail(tool: &Tool) -> bool {
 }
 
 /// Whether an executed call can be sent again: its reply must be lost, by chance or by the timeout.
+pub(super) fn tool_can_duplicate(tool: &Tool) -> bool {
+    tool.retry.attempts > 1 && !tool.idempotent && (tool.lost_reply > 0.0 || tool.latency_s.sf(tool.timeout_s) > 0.0)
+}
+
 fn can_duplicate(model: &Model) -> bool {
-    model
-        .phase
-        .tools
-        .iter()
-        .any(|t| t.retry.attempts > 1 && !t.idempotent && (t.lost_reply > 0.0 || t.latency_s.sf(t.timeout_s) > 0.0))
+    model.phase.tools.iter().any(tool_can_duplicate)
 }
 
 fn sends_tokens(model: &Model) -> bool {

@@ -6,7 +6,7 @@ use super::store::Store;
 use crate::engine::{CHUNK, Collect};
 use crate::model::Model;
 use crate::price::PicoUsd;
-use crate::session::{Bill, Outcome, Record, Turn};
+use crate::session::{Bill, Outcome, Record, ToolTotals, Turn};
 
 /// Up to here every session's values are kept; beyond, quantiles come from histograms and memory stays flat.
 pub const MOST_EXACT_SESSIONS: u64 = 10_000_000;
@@ -85,6 +85,9 @@ pub struct Sample {
     probe_ratios: Vec<Covariance>,
     probes_s: Vec<f64>,
     probe_counts: Vec<u64>,
+    /// Duplicates per call of each tool, and the open chunk's columns for it.
+    tool_ratios: Vec<Covariance>,
+    open_tools: Vec<(Vec<f64>, Vec<f64>)>,
     sources: Sources,
     outcomes: [u64; 3],
     pub(super) turns: WatchedTurns,
@@ -116,6 +119,8 @@ impl Sample {
             probe_ratios: vec![Covariance::default(); probes_s.len()],
             probes_s: probes_s.to_vec(),
             probe_counts: vec![0; probes_s.len()],
+            tool_ratios: vec![Covariance::default(); model.phase.tools.len()],
+            open_tools: Vec::new(),
             sources: Sources::of_servers(model.prompt.definitions.len()),
             outcomes: [0; 3],
             turns: WatchedTurns::default(),
@@ -141,6 +146,11 @@ impl Sample {
             estimate.ci95[1] = estimate.ci95[1].min(1.0);
         }
         Some(estimate)
+    }
+
+    /// Of the calls of tool number `index`, the share that ran twice; `None` where it made none.
+    pub fn tool_duplicates(&self, index: usize) -> Option<Estimate> {
+        self.tool_ratios.get(index)?.ratio(true)
     }
 
     /// The share of tool phases that lasted at most as long as probe number `index`.
@@ -194,6 +204,8 @@ impl Collect for Sample {
             probe_ratios: Vec::new(),
             probes_s: self.probes_s.clone(),
             probe_counts: vec![0; self.probes_s.len()],
+            tool_ratios: vec![Covariance::default(); self.tool_ratios.len()],
+            open_tools: vec![(Vec::new(), Vec::new()); self.tool_ratios.len()],
             sources: Sources::of_servers(self.sources.definitions.len()),
             outcomes: [0; 3],
             turns: WatchedTurns::default(),
@@ -223,7 +235,7 @@ impl Collect for Sample {
         }
     }
 
-    fn session(&mut self, number: u64, record: &Record, bill: &Bill) {
+    fn session(&mut self, number: u64, record: &Record, bill: &Bill, tools: &[ToolTotals]) {
         if self.sessions == 0 {
             for column in &mut self.open {
                 column.reserve_exact(CHUNK as usize);
@@ -236,6 +248,10 @@ impl Collect for Sample {
         }
         for (column, count) in probes.iter_mut().zip(&mut self.probe_counts) {
             column.push(std::mem::take(count) as f64);
+        }
+        for ((duplicates, calls), tool) in self.open_tools.iter_mut().zip(tools) {
+            duplicates.push(tool.duplicates as f64);
+            calls.push(tool.calls as f64);
         }
         for (sum, more) in self.sources.definitions.iter_mut().zip(&bill.definitions) {
             *sum += *more;
@@ -264,6 +280,8 @@ impl Collect for Sample {
                 Covariance::of(column(y), column(x))
             })
             .collect();
+        self.tool_ratios =
+            self.open_tools.iter().map(|(duplicates, calls)| Covariance::of(duplicates, calls)).collect();
         self.probe_ratios = self.open[Quantity::ALL.len()..]
             .iter()
             .map(|values| Covariance::of(values, column(Quantity::Phases)))
@@ -286,6 +304,13 @@ impl Collect for Sample {
         }
         for (mine, other) in self.probe_ratios.iter_mut().zip(&next.probe_ratios) {
             mine.merge(other);
+        }
+        for (mine, other) in self.tool_ratios.iter_mut().zip(&next.tool_ratios) {
+            mine.merge(other);
+        }
+        for (duplicates, calls) in &mut next.open_tools {
+            duplicates.clear();
+            calls.clear();
         }
         self.sources.add(&next.sources);
         next.sources = Sources::of_servers(next.sources.definitions.len());

@@ -1,6 +1,6 @@
 //! A run in a few numbers, each with its interval.
 
-use super::metric::{Metric, Quantity, Rate};
+use super::metric::{Metric, Quantity, Rate, tool_can_duplicate};
 use super::moments::{Estimate, ZERO_EVENTS};
 use super::quantile::{QUANTILES, QuantileEstimate, quantile_ranks};
 use super::sample::{Sample, Sources};
@@ -75,6 +75,8 @@ pub struct Summary {
     pub turn_metrics: Vec<(TurnMetric, MetricSummary)>,
     /// The rates that apply.
     pub rates: Vec<(Rate, Estimate)>,
+    /// Of the calls of each tool, the share that ran twice; `None` for a tool whose calls can't, or that made none.
+    pub tool_duplicates: Vec<Option<Estimate>>,
     /// Money by what it went for, summed over sessions; `None` without prices.
     pub sources: Option<Sources>,
     /// How many sessions ended in each way.
@@ -108,6 +110,13 @@ impl Summary {
             metrics,
             turn_metrics,
             rates,
+            tool_duplicates: model
+                .phase
+                .tools
+                .iter()
+                .enumerate()
+                .map(|(index, tool)| sample.tool_duplicates(index).filter(|_| tool_can_duplicate(tool)))
+                .collect(),
             sources: model.tariff.as_ref().map(|_| sample.sources().clone()),
             outcomes,
         }

@@ -2,7 +2,7 @@
 
 use crate::engine::Collect;
 use crate::price::{Tariff, Usage};
-use crate::session::{Bill, Record, Turn};
+use crate::session::{Bill, Record, ToolTotals, Turn};
 
 /// Sums over sessions by the call's number.
 #[derive(Debug, Clone)]
@@ -68,7 +68,7 @@ impl Collect for TurnCosts {
         sum.2 += 1;
     }
 
-    fn session(&mut self, _number: u64, _record: &Record, _bill: &Bill) {
+    fn session(&mut self, _number: u64, _record: &Record, _bill: &Bill, _tools: &[ToolTotals]) {
         self.sessions += 1;
     }
 

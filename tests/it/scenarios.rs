@@ -249,3 +249,18 @@ fn the_command_line_has_the_last_word() {
     assert!(scenario.model.cache.enabled);
     assert_eq!(scenario.run.sessions, 100);
 }
+
+#[test]
+fn duplicates_are_told_apart_by_tool() {
+    // a flaky tool among safe ones: its own share is what its owner has to fear
+    let text = "[session]\nturns = 5\n[[tools]]\nname = \"safe\"\ncalls = 9\n[[tools]]\nname = \"refund\"\ntimeout = \"5s\"\nlost_reply = 0.1\n\
+                retry = { attempts = 2 }\n";
+    let answer = crate::support::run(text, 20_000);
+    let by_tool = &answer.summary.tool_duplicates;
+    assert_eq!(by_tool[0], None);
+    let refund = by_tool[1].unwrap();
+    assert!((refund.value - 0.1).abs() < 4.0 * refund.se, "{refund:?}");
+    let pooled = answer.summary.rate(agent_sim::stats::Rate::DuplicatesPerCall).unwrap();
+    assert!((pooled.value - 0.01).abs() < 4.0 * pooled.se, "{pooled:?}");
+    assert!(agent_sim::report::terminal(&answer, agent_sim::report::Style::Plain).contains("refund: "));
+}

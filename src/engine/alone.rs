@@ -12,14 +12,14 @@ use crate::model::Model;
 use crate::session::{Bill, Outcome, PhaseTotals, Record, Session, Step, ToolTotals, Turn, Workspace, play_phase};
 
 /// Sessions in a chunk.
-pub const CHUNK: u64 = 1_024;
+pub const CHUNK: u64 = 512;
 /// The number of sessions rounded up to whole chunks.
 pub fn whole_chunks(sessions: u64) -> u64 {
     sessions.div_ceil(CHUNK).saturating_mul(CHUNK)
 }
 
 /// Chunks whose collectors may be in memory at once.
-const BATCH: u64 = 64;
+const BATCH: u64 = 128;
 
 /// What becomes of the sessions.
 pub trait Collect: Send + Sized {

@@ -108,11 +108,18 @@ impl Scenario {
             return Err(unreadable(format!("{name} has {} bytes; a scenario has at most {MOST_BYTES}", size.len())));
         }
         let bytes = std::fs::read(path).map_err(|e| unreadable(format!("{name} can't be read: {e}")))?;
-        let text = String::from_utf8(bytes).map_err(|error| {
-            let valid = error.utf8_error().valid_up_to();
-            let line = String::from_utf8_lossy(&error.as_bytes()[..valid]).matches('\n').count() + 1;
-            unreadable(format!("{name}, line {line}: not UTF-8; save the file as UTF-8 text"))
-        })?;
+        let text = match String::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => {
+                // up to here the lossy text has the same bytes
+                let start = error.utf8_error().valid_up_to();
+                let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
+                let span = tree::Span { source: 0, start, end: start + char::REPLACEMENT_CHARACTER.len_utf8() };
+                let mistake =
+                    Mistake::at(span, "this isn't UTF-8").label("not a character").help("save the file as UTF-8 text");
+                return Err(ScenarioError { sources: vec![SourceText { name, text }], mistakes: vec![mistake] });
+            }
+        };
         let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
         Self::parse(&text, &name, &folder, request)
     }

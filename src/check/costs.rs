@@ -1,8 +1,9 @@
 //! Money for input and output.
 
-use super::facts::Facts;
+use super::facts::{Facts, fixed_call_s};
 use super::phases::{PhaseLaw, rare_sf};
 use super::{Check, Checks, Events, NO_EVENTS, NotChecked, events};
+use crate::dist::Whole;
 use crate::price::{PicoUsdPerToken, Tariff};
 use crate::stats::Quantity;
 use crate::theory::cache::{self, Multipliers, Part};
@@ -52,8 +53,7 @@ fn usd(price: PicoUsdPerToken) -> f64 {
 fn below_tier(facts: &Facts<'_>, tariff: &Tariff) -> Result<(), String> {
     let Some((from, _)) = tariff.tier else { return Ok(()) };
     let model = facts.model;
-    let most =
-        |law: &crate::dist::Whole| law.as_constant().map_or_else(|| law.law().quantile(1.0 - 1e-9), |n| n as f64);
+    let most = |law: &Whole| law.quantile(1.0 - 1e-9);
     let growth: f64 = most(&model.output)
         + model
             .phase
@@ -174,14 +174,8 @@ struct Gaps<'a> {
 impl<'a> Gaps<'a> {
     fn new(facts: &Facts<'a>) -> Result<Self, String> {
         let model = facts.model;
-        let timing = &model.timing;
-        let writing = match &timing.output_rate {
-            None => Some(0.0),
-            Some(rate) => rate.as_constant().zip(model.output.as_constant()).map(|(r, o)| o as f64 / r),
-        };
-        let fixed_s = timing.first_token_s.as_constant().zip(writing).map(|(a, b)| a + b);
         let law = PhaseLaw::of(model).ok();
-        let gaps = Self { law, fixed_s };
+        let gaps = Self { law, fixed_s: fixed_call_s(model) };
         if (gaps.law.is_none() || gaps.fixed_s.is_none()) && !Self::never_expires(facts) {
             return Err("the law of the gap between two calls has no closed form here".to_owned());
         }

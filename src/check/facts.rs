@@ -1,7 +1,7 @@
 //! What the checks know of a model: expectations of its parts, and which assumptions hold.
 
 use super::{Check, NotChecked};
-use crate::dist::Dist;
+use crate::dist::{Dist, Whole};
 use crate::model::{Model, Tool};
 use crate::session::Outcome;
 use crate::stats::{Quantity, Sample};
@@ -84,7 +84,7 @@ impl<'a> Facts<'a> {
     pub fn new(model: &'a Model, sample: &'a Sample) -> Self {
         let turns = model.turns.moments_up_to(model.max_turns);
         let tools = &model.phase.tools;
-        let constant = |whole: &crate::dist::Whole| whole.as_constant().is_some();
+        let constant = |whole: &Whole| whole.as_constant().is_some();
         let constant_sizes = constant(&model.turns)
             && constant(&model.prompt.system)
             && constant(&model.prompt.task)
@@ -119,8 +119,7 @@ impl<'a> Facts<'a> {
     /// (MODEL.md §3.6).
     pub fn always_cacheable(&self) -> Result<(), String> {
         let (prompt, cache) = (&self.model.prompt, &self.model.cache);
-        let least =
-            |law: &crate::dist::Whole| law.as_constant().unwrap_or_else(|| law.law().quantile(1e-9).floor() as u64);
+        let least = |law: &Whole| law.quantile(1e-9).floor() as u64;
         let prefix = prompt.definition_tokens() + least(&prompt.system);
         if prefix + least(&prompt.task) < cache.min_tokens {
             return Err("first prompts may be below the smallest cacheable size".to_owned());
@@ -158,13 +157,9 @@ impl<'a> Facts<'a> {
     pub fn sizes_near_normal(&self) -> Result<(), String> {
         let model = self.model;
         let n = self.sample.sessions() as f64;
-        let per_session = [("turns", &model.turns), ("system", &model.prompt.system), ("task", &model.prompt.task)];
-        for (name, law) in per_session {
-            if name == "turns" {
-                self.turns_near_normal()?;
-            } else {
-                near_normal(law.law(), n).map_err(|why| format!("{name}: {why}"))?;
-            }
+        self.turns_near_normal()?;
+        for (name, law) in [("system", &model.prompt.system), ("task", &model.prompt.task)] {
+            near_normal(law.law(), n).map_err(|why| format!("{name}: {why}"))?;
         }
         near_normal(model.output.law(), n * self.turns.0).map_err(|why| format!("output: {why}"))?;
         for tool in &model.phase.tools {
@@ -173,6 +168,16 @@ impl<'a> Facts<'a> {
         }
         Ok(())
     }
+}
+
+/// Time of a model call that takes the same each time, prefill apart, s; `None` where it is random.
+pub(super) fn fixed_call_s(model: &Model) -> Option<f64> {
+    let timing = &model.timing;
+    let writing_s = match &timing.output_rate {
+        None => 0.0,
+        Some(rate) => model.output.as_constant()? as f64 / rate.as_constant()?,
+    };
+    Some(timing.first_token_s.as_constant()? + writing_s)
 }
 
 pub(super) fn can_fail(tool: &Tool) -> bool {

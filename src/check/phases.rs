@@ -1,6 +1,6 @@
 //! How long a tool phase lasts.
 
-use super::facts::{AttemptChances, Facts, can_fail, mean_attempt_s, near_normal};
+use super::facts::{AttemptChances, Facts, can_fail, fixed_call_s, mean_attempt_s, near_normal};
 use super::{Check, Checks, Events, NotChecked, events};
 use crate::dist::{Dist, Generating, survival_integral};
 use crate::model::{Model, Tool};
@@ -163,8 +163,7 @@ pub(super) fn rare_sf(model: &Model, x: f64) -> f64 {
     tools
         .iter()
         .map(|tool| {
-            let most_calls =
-                tool.calls.as_constant().map_or_else(|| tool.calls.law().quantile(1.0 - 1e-13), |n| n as f64);
+            let most_calls = tool.calls.quantile(1.0 - 1e-13);
             let calls_s = if model.phase.one_at_a_time { share_s / most_calls.max(1.0) } else { share_s };
             let attempts = f64::from(tool.retry.attempts);
             let waits_s = (attempts - 1.0) * tool.retry.cap_s;
@@ -393,13 +392,7 @@ impl SessionLaw {
         if timing.prefill_s_per_token > 0.0 || timing.cached_prefill_s_per_token > 0.0 {
             return no("prefill takes time that depends on the prompt");
         }
-        let writing_s = match &timing.output_rate {
-            None => Some(0.0),
-            Some(rate) => rate.as_constant().zip(model.output.as_constant()).map(|(r, o)| o as f64 / r),
-        };
-        let Some((first_s, writing_s)) = timing.first_token_s.as_constant().zip(writing_s) else {
-            return no("the time of a model call is random");
-        };
+        let Some(call_s) = fixed_call_s(model) else { return no("the time of a model call is random") };
         let used: Vec<&Tool> = model.phase.tools.iter().filter(|t| makes_calls(t)).collect();
         let [tool] = used.as_slice() else { return no("a turn has more than one tool") };
         let (Dist::Exponential(_), Some(m)) = (&tool.latency_s, tool.calls.as_constant()) else {
@@ -416,7 +409,7 @@ impl SessionLaw {
         if phases == 0 {
             return no("there is no tool phase");
         }
-        Ok(Self { fixed_s: made as f64 * (first_s + writing_s), mu: tool.latency_s.mean(), calls: phases * m })
+        Ok(Self { fixed_s: made as f64 * call_s, mu: tool.latency_s.mean(), calls: phases * m })
     }
 
     fn quantile(&self, p: f64) -> f64 {
@@ -436,11 +429,12 @@ pub(super) fn check_session(facts: &Facts<'_>, checks: &mut Checks) {
     let seen = sample.moments(Quantity::LatencyS).estimate();
     let expected = law.fixed_s + law.mu * law.calls as f64;
     checks.add(Ok(Check::new(ID, "T·model + (T−1)·m·μ", "latency_s mean", expected, seen)));
-    let Some(values) = Metric::of(Quantity::LatencyS).and_then(|metric| sample.values(metric)) else { return };
-    let n = values.len() as f64;
+    let Some(latency) = Metric::of(Quantity::LatencyS) else { return };
+    let n = sample.sessions() as f64;
     for p in PROBED {
         let at_s = law.quantile(p);
-        let share = values.iter().filter(|x| **x <= at_s).count() as f64 / n;
+        let Some(within) = sample.count_at_most(latency, at_s) else { return };
+        let share = within as f64 / n;
         if let Events::TooFew(why) = events((1.0 - p) * n, (share - p) * n) {
             checks.refuse(ID, format!("p{}: {why}", p * 100.0));
             continue;

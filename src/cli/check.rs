@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 
 use super::Which;
-use super::output::print;
+use super::output::{json, print};
 use super::progress::Bar;
 use crate::Error;
 use crate::report::{self, Style};
@@ -52,7 +52,7 @@ impl Check {
         }
         drop(bar);
         match self.format {
-            Format::Json => print(&report::json(&answers).map_err(|e| Error::Output(e.into()))?)?,
+            Format::Json => print(&json(&answers)?)?,
             Format::Terminal => {
                 for (index, answer) in answers.iter().enumerate() {
                     if index > 0 {

@@ -3,7 +3,8 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use crate::Error;
+use crate::simulate::Answer;
+use crate::{Error, report};
 
 /// Prints to standard output; escape sequences are dropped where nobody would see them (a pipe, `NO_COLOR`).
 pub(super) fn print(text: &str) -> Result<(), Error> {
@@ -11,6 +12,11 @@ pub(super) fn print(text: &str) -> Result<(), Error> {
     out.write_all(text.as_bytes())?;
     out.flush()?;
     Ok(())
+}
+
+/// The JSON report of some strategies.
+pub(super) fn json(answers: &[Answer]) -> Result<String, Error> {
+    report::json(answers).map_err(|e| Error::Output(e.into()))
 }
 
 /// A folder for results, made before the work starts so that a wrong path fails at once.

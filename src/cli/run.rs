@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::slice;
 
 use clap::{Args, ValueEnum};
 
 use super::Which;
-use super::output::{Folder, print};
+use super::output::{Folder, json, print};
 use super::progress::Bar;
 use crate::chart::{self, CostByTurn, CostDistribution, TailCurve};
 use crate::report::{self, Style};
@@ -56,15 +57,11 @@ impl Run {
         }
         print(&match self.format {
             Format::Terminal => report::terminal(&answer, Style::Colour),
-            Format::Json => json(&answer)?,
+            Format::Json => json(slice::from_ref(&answer))?,
             Format::Markdown => report::markdown(&answer),
         })?;
         Ok(ExitCode::SUCCESS)
     }
-}
-
-fn json(answer: &Answer) -> Result<String, Error> {
-    report::json(std::slice::from_ref(answer)).map_err(|e| Error::Output(e.into()))
 }
 
 /// Mean dollars of a session's input, with the scenario's cache where there is one, and without.
@@ -76,7 +73,7 @@ fn input_means(answer: &Answer) -> (Option<f64>, f64) {
 
 fn write_all(answer: &Answer, mut folder: Folder) -> Result<(), Error> {
     folder.write("report.md", &report::markdown(answer))?;
-    folder.write("report.json", &json(answer)?)?;
+    folder.write("report.json", &json(slice::from_ref(answer))?)?;
     let (scenario, sample, title) = (&answer.scenario, &answer.sample, answer.scenario.title.as_str());
     if let Some(costs) = turn_costs(scenario) {
         let chart = CostByTurn {

@@ -83,6 +83,11 @@ impl Whole {
         round_to_whole(self.law.draw(rng)).max(self.least)
     }
 
+    /// The quantile `p` before rounding; the value of a constant.
+    pub fn quantile(&self, p: f64) -> f64 {
+        self.constant.map_or_else(|| self.law.quantile(p), |n| n as f64)
+    }
+
     /// `P(N >= k)`.
     pub fn at_least(&self, k: u64) -> f64 {
         at_least(&self.law, self.least, k)

@@ -113,6 +113,13 @@ pub struct Tool {
 }
 
 impl Tool {
+    /// Whether an executed call can be sent again: its reply must be lost, by chance or by the timeout.
+    pub fn can_run_twice(&self) -> bool {
+        self.retry.attempts > 1
+            && !self.idempotent
+            && (self.lost_reply > 0.0 || self.latency_s.sf(self.timeout_s) > 0.0)
+    }
+
     /// Chance that an attempt doesn't even get a latency: lost, rejected or reply lost.
     pub fn fault_chance(&self) -> f64 {
         self.lost_request + self.rejected + self.lost_reply

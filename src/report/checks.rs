@@ -3,10 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, presets};
-
 use super::Style;
-use super::format::number;
+use super::format::{number, table};
 use super::wording::{checks_sentence, sessions_text};
 use crate::simulate::Answer;
 
@@ -19,11 +17,7 @@ pub fn checks_text(answer: &Answer, style: Style) -> String {
     let about = format!("{} · {}, seed {}", scenario.file, sessions_text(answer.summary.sessions), scenario.run.seed);
     let _ = writeln!(out, "{}\n", style.faint(&about));
     if !checks.checks.is_empty() {
-        let mut table = Table::new();
-        table
-            .load_style(presets::UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()))
-            .set_content_arrangement(ContentArrangement::Disabled);
-        table.set_header(["closed form", "theory", "simulation", "± se", "z", ""]);
+        let mut table = table(["closed form", "theory", "simulation", "± se", "z", ""], 1..5);
         for check in &checks.checks {
             let verdict = if check.pass { "agrees" } else { "DISAGREES" };
             table.add_row([
@@ -34,11 +28,6 @@ pub fn checks_text(answer: &Answer, style: Style) -> String {
                 check.z.map_or_else(|| "=".to_owned(), |z| format!("{z:+.2}")),
                 verdict.to_owned(),
             ]);
-        }
-        for index in 1..5 {
-            if let Some(column) = table.column_mut(index) {
-                column.set_cell_alignment(CellAlignment::Right);
-            }
         }
         // painted afterwards: the table counts escape sequences as width
         let _ = writeln!(out, "{}", table.to_string().replace("DISAGREES", &style.bad("DISAGREES")));

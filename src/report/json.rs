@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
-use super::wording::{month, outcome_name};
+use super::wording::{duplicates_by_tool, month, outcome_name};
 use crate::simulate::Answer;
 use crate::stats::{Estimate, MetricSummary, Rate, quantile_name};
 
@@ -232,12 +232,7 @@ fn strategy(answer: &Answer) -> Strategy {
         metrics: Object(metrics),
         rates: Object(rates),
         duplicates_per_call_by_tool: Object(
-            scenario
-                .tools
-                .iter()
-                .zip(&summary.tool_duplicates)
-                .filter_map(|(name, rate)| Some((name.clone(), rate.as_ref()?.into())))
-                .collect(),
+            duplicates_by_tool(answer).map(|(name, rate)| (name.to_owned(), rate.into())).collect(),
         ),
         outcomes: Object(outcomes),
         cost_shares: if total > 0 { money(&|pico| pico as f64 / total as f64) } else { None },

@@ -2,10 +2,8 @@
 
 use std::fmt::Write;
 
-use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, presets};
-
 use super::Style;
-use super::format::whole;
+use super::format::{table, whole};
 use crate::price::{Lifetimes, PicoUsdPerToken, Row, SHEET_DATE, Sheet, lifetime_label};
 
 fn price(p: PicoUsdPerToken) -> String {
@@ -34,11 +32,8 @@ fn short_source(source: &str) -> String {
 
 /// Every model's prices in force on the sheet's day.
 pub fn price_table(sheet: &Sheet, style: Style) -> String {
-    let mut table = Table::new();
-    table
-        .load_style(presets::UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()))
-        .set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(["model", "input", "output", "cache read", "cache write", "long prompts", "source", "read"]);
+    let mut table =
+        table(["model", "input", "output", "cache read", "cache write", "long prompts", "source", "read"], 1..4);
     let mut shown: Vec<&str> = Vec::new();
     for row in sheet.rows() {
         if shown.contains(&row.model.as_str()) {
@@ -59,11 +54,6 @@ pub fn price_table(sheet: &Sheet, style: Style) -> String {
             short_source(&row.source),
             row.source_date.split(' ').next().unwrap_or_default().to_owned(),
         ]);
-    }
-    for index in 1..4 {
-        if let Some(column) = table.column_mut(index) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
     }
     let foot = format!(
         "$ per million tokens, in force on {SHEET_DATE}. `agent-sim prices MODEL` shows one row with its source; [price] in a scenario overrides it."

@@ -2,13 +2,11 @@
 
 use std::fmt::Write;
 
-use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, presets};
-
 use super::Style;
-use super::format::{money, percent, whole};
+use super::format::{money, percent, table, whole};
 use super::wording::{
-    HEADLINES, any_marked, cache_text, cells, checks_sentence, month, month_text, outcome_name, sessions_text,
-    share_with_interval, spending, with_interval,
+    HEADLINES, any_marked, cache_text, cells, checks_sentence, duplicates_by_tool, month, month_text, outcome_name,
+    sessions_text, share_with_interval, spending, with_interval,
 };
 use crate::scenario::Scenario;
 use crate::simulate::Answer;
@@ -79,12 +77,8 @@ pub fn terminal(answer: &Answer, style: Style) -> String {
         match summary.rate(Rate::DuplicatesPerCall) {
             Some(rate) => {
                 line(&mut out, "ran twice", &format!("{} of the calls", share_with_interval(rate)));
-                if scenario.tools.len() > 1 {
-                    for (name, rate) in scenario.tools.iter().zip(&summary.tool_duplicates) {
-                        if let Some(rate) = rate {
-                            line(&mut out, "", &format!("{name}: {}", share_with_interval(rate)));
-                        }
-                    }
+                for (name, rate) in duplicates_by_tool(answer).filter(|_| scenario.tools.len() > 1) {
+                    line(&mut out, "", &format!("{name}: {}", share_with_interval(rate)));
                 }
             }
             None => line(&mut out, "ran twice", &no_duplicates(scenario)),
@@ -158,11 +152,7 @@ fn line(out: &mut String, label: &str, text: &str) {
 
 fn headline_table(answer: &Answer) -> String {
     let summary = &answer.summary;
-    let mut table = Table::new();
-    table
-        .load_style(presets::UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()))
-        .set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(["", "mean", "p50", "p95", "p99"]);
+    let mut table = table(["", "mean", "p50", "p95", "p99"], 1..5);
     let mut add = |label: &str, unit: Unit, metric: &crate::stats::MetricSummary| {
         let mut row = vec![format!("{label}\n")];
         row.extend(cells(unit, metric).into_iter().map(|(value, interval)| format!("{value}\n{interval}")));
@@ -178,11 +168,6 @@ fn headline_table(answer: &Answer) -> String {
     {
         if let Some(found) = summary.turn_metric(metric) {
             add(label, Unit::Seconds, found);
-        }
-    }
-    for index in 1..5 {
-        if let Some(column) = table.column_mut(index) {
-            column.set_cell_alignment(CellAlignment::Right);
         }
     }
     table.to_string()

@@ -163,6 +163,12 @@ pub(super) fn cache_text(answer: &Answer) -> Option<String> {
     ))
 }
 
+/// The tools whose calls can run twice, with the share that did.
+pub(super) fn duplicates_by_tool(answer: &Answer) -> impl Iterator<Item = (&str, &Estimate)> {
+    let rates = &answer.summary.tool_duplicates;
+    answer.scenario.tools.iter().zip(rates).filter_map(|(name, rate)| Some((name.as_str(), rate.as_ref()?)))
+}
+
 /// `1 session`, `2,000 sessions`.
 pub(super) fn sessions_text(n: u64) -> String {
     format!("{} session{}", whole(n), if n == 1 { "" } else { "s" })

@@ -19,6 +19,11 @@ impl Mistake {
         Self { span: Some(span), message: message.into(), label: String::new(), help: None }
     }
 
+    /// At a place where one is known.
+    pub(super) fn maybe_at(span: Option<Span>, message: impl Into<String>) -> Self {
+        Self { span, ..Self::nowhere(message) }
+    }
+
     pub(super) fn nowhere(message: impl Into<String>) -> Self {
         Self { span: None, message: message.into(), label: String::new(), help: None }
     }

@@ -215,14 +215,14 @@ fn check_output(raw: &Raw, model: &Model, row: Option<&Row>, sink: &Sink, notes:
             "the first prompt, {first} tokens, doesn't fit the model's window of {} tokens",
             model.window_tokens
         );
-        let mistake = span.map_or_else(|| Mistake::nowhere(text.clone()), |span| Mistake::at(span, text.clone()));
+        let mistake = Mistake::maybe_at(span, text);
         complain(sink, mistake.label("no session could begin").help("shorten the prompt or choose a larger model"));
     }
 }
 
 /// Sums of tokens must stay countable, and numbers of calls and turns nameable.
 fn check_sizes(raw: &Raw, model: &Model, sink: &Sink) {
-    let rare = |law: &Whole| law.as_constant().map_or_else(|| law.law().quantile(1.0 - RARE), |n| n as f64);
+    let rare = |law: &Whole| law.quantile(1.0 - RARE);
     let turns = rare(&model.turns).min(model.max_turns as f64);
     if turns > MOST_TURNS as f64 {
         if let Some(At { span, .. }) = &raw.session.turns {
@@ -255,8 +255,7 @@ fn check_sizes(raw: &Raw, model: &Model, sink: &Sink) {
         let text = format!("the sizes overflow: one session could send {sent:.1e} tokens; 1e18 is the most");
         complain(
             sink,
-            span.map_or_else(|| Mistake::nowhere(text.clone()), |span| Mistake::at(span, text.clone()))
-                .help("fewer turns, smaller results, or a law with a lighter tail"),
+            Mistake::maybe_at(span, text).help("fewer turns, smaller results, or a law with a lighter tail"),
         );
     }
 }

@@ -145,7 +145,7 @@ fn overridden(raw: &Raw, row: Option<&Row>, sink: &Sink) -> Option<Row> {
     let any = price.write.as_ref().and_then(|at| read_price(at, at.value));
     let missing = |key: &str| {
         let text = format!("the price of {key} tokens isn't known");
-        let mistake = price.span.map_or_else(|| Mistake::nowhere(text.clone()), |span| Mistake::at(span, text.clone()));
+        let mistake = Mistake::maybe_at(price.span, text);
         complain(
             sink,
             mistake.label(format!("`{key}` is missing")).help(format!(
@@ -246,12 +246,10 @@ fn tariff(raw: &Raw, row: &Row, messages: Option<u64>, prefix: Option<u64>, sink
                 let offered = if writes.is_empty() { "no lifetime".to_owned() } else { writes.offered() };
                 complain(
                     sink,
-                    at.map_or_else(|| Mistake::nowhere(text.clone()), |span| Mistake::at(span, text.clone()))
-                        .label(format!("on offer: {offered}"))
-                        .help(format!(
-                            "choose one of them, or give [price] cache_write_{} = …",
-                            lifetime_label(seconds)
-                        )),
+                    Mistake::maybe_at(at, text).label(format!("on offer: {offered}")).help(format!(
+                        "choose one of them, or give [price] cache_write_{} = …",
+                        lifetime_label(seconds)
+                    )),
                 );
                 input
             })
@@ -266,9 +264,7 @@ fn tariff(raw: &Raw, row: &Row, messages: Option<u64>, prefix: Option<u64>, sink
             let text = format!("{} has no price for reading the cache{of}", row.model);
             complain(
                 sink,
-                raw.cache
-                    .lifetime
-                    .map_or_else(|| Mistake::nowhere(text.clone()), |at| Mistake::at(at.span, text.clone()))
+                Mistake::maybe_at(raw.cache.lifetime.map(|at| at.span), text)
                     .label("the cache is on")
                     .help("give [price] cache_read = … or read_multiplier = 0.1, or lifetime = \"off\""),
             );

@@ -142,12 +142,7 @@ fn order(raw: &Raw, names: &[String], after: &[Vec<usize>], sink: &Sink) -> Vec<
         shown.extend(shown.first().copied());
         let span = path.iter().find_map(|index| raw.tools[*index].value.after.first()).map(|name| name.span);
         let text = format!("these tools wait for each other: {}", shown.join(" after "));
-        complain(
-            sink,
-            span.map_or_else(|| Mistake::nowhere(text.clone()), |span| Mistake::at(span, text.clone()))
-                .label("a cycle")
-                .help("take one `after` away"),
-        );
+        complain(sink, Mistake::maybe_at(span, text).label("a cycle").help("take one `after` away"));
     }
     order
 }

@@ -49,8 +49,8 @@ pub trait Draws {
     /// The stream of a purpose in a turn (0 for what is drawn once a session), from its beginning.
     fn stream(&self, purpose: Purpose, turn: u64) -> Self::Stream;
 
-    /// Number `index` of the uniforms of a purpose in a turn, as 64 bits after the point. A purpose asks for uniforms or for a stream, never
-    /// for both.
+    /// Number `index` of the uniforms of a purpose in a turn, as 64 bits after the point. A purpose asks for uniforms or
+    /// for a stream, never for both.
     fn bits(&self, purpose: Purpose, turn: u64, index: u64) -> u64;
 
     /// The same as a number from 0 to below 1.

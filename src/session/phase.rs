@@ -19,8 +19,6 @@ pub struct PhaseTotals {
     pub executions: u64,
     /// Calls that were executed twice or more by a tool that isn't idempotent.
     pub duplicates: u64,
-    /// Calls that the server never executed.
-    pub unexecuted: u64,
     /// Calls that ended with the tool's result.
     pub succeeded: u64,
     /// Waits between attempts, summed over calls, s.
@@ -118,10 +116,6 @@ fn play_tool<D: Draws>(
     let purpose = Purpose::Latency { tool: index };
     match &tool.latency_s {
         Dist::Constant(law) => batch.play(draws, totals, || law.value()),
-        Dist::Exponential(law) => {
-            let mut stream = draws.stream(purpose, turn);
-            batch.play(draws, totals, || law.draw(&mut stream))
-        }
         law => {
             let mut stream = draws.stream(purpose, turn);
             batch.play(draws, totals, || law.draw(&mut stream))
@@ -153,7 +147,6 @@ impl Batch<'_> {
 
         let (mut longest_s, mut sum_s, mut result_tokens) = (0.0_f64, 0.0_f64, 0);
         let (mut at_once, mut succeeded) = (0, 0);
-        let unexecuted_before = totals.unexecuted;
         totals.calls += calls;
         for number in 0..calls {
             let fate = if fault_chance > 0.0 {
@@ -186,9 +179,7 @@ impl Batch<'_> {
         totals.attempts += at_once;
         totals.executions += at_once;
         totals.succeeded += succeeded;
-        if tool.price.0 > 0 {
-            totals.fees += tool.price * (calls - (totals.unexecuted - unexecuted_before));
-        }
+        totals.fees += tool.price * at_once;
         PhaseEnd { duration_s: if one_at_a_time { sum_s } else { longest_s }, result_tokens }
     }
 }
@@ -227,7 +218,7 @@ fn play_troubled_call<D: Draws>(
     totals.attempts += u64::from(call.attempts);
     totals.executions += u64::from(call.executions);
     totals.retry_wait_s += call.waited_s;
-    totals.unexecuted += u64::from(call.executions == 0);
+    totals.fees += tool.price * u64::from(call.executions > 0);
     if call.executions > 1 && !tool.idempotent {
         totals.duplicates += 1;
         totals.duplicate_fees += tool.price * u64::from(call.executions - 1);

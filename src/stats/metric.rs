@@ -143,13 +143,8 @@ fn can_fail(tool: &Tool) -> bool {
     tool.fault_chance() > 0.0 || tool.timeout_s.is_finite() || tool.retry.deadline_s.is_finite()
 }
 
-/// Whether an executed call can be sent again: its reply must be lost, by chance or by the timeout.
-pub(super) fn tool_can_duplicate(tool: &Tool) -> bool {
-    tool.retry.attempts > 1 && !tool.idempotent && (tool.lost_reply > 0.0 || tool.latency_s.sf(tool.timeout_s) > 0.0)
-}
-
 fn can_duplicate(model: &Model) -> bool {
-    model.phase.tools.iter().any(tool_can_duplicate)
+    model.phase.tools.iter().any(Tool::can_run_twice)
 }
 
 fn sends_tokens(model: &Model) -> bool {

@@ -172,6 +172,11 @@ impl Sample {
         self.stores[metric.quantity() as usize].values()
     }
 
+    /// How many sessions have at most this value, unless the run was too large to keep them.
+    pub fn count_at_most(&self, metric: Metric, value: f64) -> Option<usize> {
+        self.stores[metric.quantity() as usize].count_at_most(value)
+    }
+
     /// The durations (s) of the watched sessions' turns or phases.
     pub fn turn_values_s(&self, metric: super::TurnMetric) -> &[f64] {
         match metric {

@@ -56,6 +56,13 @@ impl Store {
         }
     }
 
+    pub(super) fn count_at_most(&self, value: f64) -> Option<usize> {
+        match self {
+            Store::Exact(pieces) => Some(pieces.iter().flatten().filter(|x| **x <= value).count()),
+            Store::Buckets { .. } => None,
+        }
+    }
+
     pub(super) fn values(&self) -> Option<Vec<f64>> {
         match self {
             Store::Exact(pieces) => Some(pieces.concat()),

@@ -1,6 +1,6 @@
 //! A run in a few numbers, each with its interval.
 
-use super::metric::{Metric, Quantity, Rate, tool_can_duplicate};
+use super::metric::{Metric, Quantity, Rate};
 use super::moments::{Estimate, ZERO_EVENTS};
 use super::quantile::{QUANTILES, QuantileEstimate, quantile_ranks};
 use super::sample::{Sample, Sources};
@@ -115,7 +115,7 @@ impl Summary {
                 .tools
                 .iter()
                 .enumerate()
-                .map(|(index, tool)| sample.tool_duplicates(index).filter(|_| tool_can_duplicate(tool)))
+                .map(|(index, tool)| sample.tool_duplicates(index).filter(|_| tool.can_run_twice()))
                 .collect(),
             sources: model.tariff.as_ref().map(|_| sample.sources().clone()),
             outcomes,

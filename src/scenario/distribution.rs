@@ -50,15 +50,6 @@ impl Measure {
         if self == Measure::Duration {
             return duration(node, key, sink);
         }
-        if !matches!(node.data, Data::Integer(_) | Data::Float(_)) {
-            complain(
-                sink,
-                Mistake::at(node.span, format!("`{key}` must be a number or a distribution"))
-                    .label(format!("this is {}", node.kind()))
-                    .help(format!("for example {key} = {}", self.example())),
-            );
-            return None;
-        }
         let value = number(node, key, sink)?;
         if value < 0.0 {
             complain(sink, Mistake::at(node.span, format!("`{key}` can't be negative")).label("below zero"));
@@ -69,6 +60,15 @@ impl Measure {
 
     /// A constant in this measure: tokens and counts must be whole.
     fn constant(self, node: &Node, key: &str, sink: &Sink) -> Option<f64> {
+        if self != Measure::Duration && !matches!(node.data, Data::Integer(_) | Data::Float(_)) {
+            complain(
+                sink,
+                Mistake::at(node.span, format!("`{key}` must be a number or a distribution"))
+                    .label(format!("this is {}", node.kind()))
+                    .help(format!("for example {key} = {}", self.example())),
+            );
+            return None;
+        }
         let value = self.value(node, key, sink)?;
         if self.counts() && value.fract() != 0.0 {
             let (low, high) = (value.floor(), value.ceil());

@@ -6,12 +6,15 @@ use crate::model::{Model, Tool};
 use crate::session::Outcome;
 use crate::stats::{Quantity, Sample};
 use crate::theory::retry;
+use crate::theory::tokens::Talk;
 
 pub(super) struct Facts<'a> {
     pub model: &'a Model,
     pub sample: &'a Sample,
-    /// `E[T]` and `E[T²]` of the calls that are made.
+    /// `E[T]` and `E[T²]` of the calls that a message takes.
     pub turns: (f64, f64),
+    /// `E[M]` and `E[M²]` of the messages.
+    pub messages: (f64, f64),
     /// Whether all sizes and the number of turns are fixed.
     pub constant_sizes: bool,
     /// Mean growth of the history a turn, or why it isn't known.
@@ -27,30 +30,38 @@ pub(super) struct AttemptChances {
     pub a: f64,
     /// Executed, reply lost: by chance, or because it outlasted the timeout.
     pub b: f64,
+    /// Rejected: a part of `a`.
+    rejected: f64,
 }
 
 impl AttemptChances {
     pub fn of(tool: &Tool) -> Self {
-        let a = tool.lost_request + tool.rejected;
-        let late = if tool.timeout_s.is_finite() { tool.latency_s.sf(tool.timeout_s) } else { 0.0 };
-        Self { a, b: tool.lost_reply + (1.0 - a - tool.lost_reply) * late }
+        let a = tool.faults.lost_request + tool.faults.rejected;
+        let late = if tool.faults.timeout_s.is_finite() { tool.latency_s.sf(tool.faults.timeout_s) } else { 0.0 };
+        let b = tool.faults.lost_reply + (1.0 - a - tool.faults.lost_reply) * late;
+        Self { a, b, rejected: tool.faults.rejected }
     }
 
     pub fn fail(self) -> f64 {
         self.a + self.b
     }
+
+    /// Of the failures, those that are rejections.
+    pub fn rejected_share(self) -> f64 {
+        if self.fail() > 0.0 { self.rejected / self.fail() } else { 0.0 }
+    }
 }
 
 /// Mean duration of one attempt, s.
 pub(super) fn mean_attempt_s(tool: &Tool) -> f64 {
-    let lost = tool.lost_request + tool.lost_reply;
-    let served = (1.0 - tool.fault_chance()).max(0.0);
-    let mut mean = served * tool.latency_s.mean_up_to(tool.timeout_s);
+    let lost = tool.faults.lost_request + tool.faults.lost_reply;
+    let served = (1.0 - tool.faults.chance()).max(0.0);
+    let mut mean = served * tool.latency_s.mean_up_to(tool.faults.timeout_s);
     if lost > 0.0 {
-        mean += lost * tool.timeout_s;
+        mean += lost * tool.faults.timeout_s;
     }
-    if tool.rejected > 0.0 {
-        mean += tool.rejected * tool.reject_latency_s.mean_up_to(tool.timeout_s);
+    if tool.faults.rejected > 0.0 {
+        mean += tool.faults.rejected * tool.reject_latency_s.mean_up_to(tool.faults.timeout_s);
     }
     mean
 }
@@ -60,14 +71,29 @@ pub(super) fn success_chance(tool: &Tool) -> Result<f64, String> {
     if tool.retry.deadline_s.is_finite() {
         return Err("a deadline cuts calls short".to_owned());
     }
+    if tool.is_hedged() && attempts_can_fail(tool) {
+        return Err("calls are hedged and can fail".to_owned());
+    }
+    let sent = sent_share(tool);
     let fail = retry::unavailability(AttemptChances::of(tool).a, AttemptChances::of(tool).b, tool.retry.attempts);
-    Ok((1.0 - fail) * (1.0 - tool.error))
+    Ok(sent * (1.0 - fail) * (1.0 - tool.error))
+}
+
+/// Of a tool's calls, those that a person doesn't forbid.
+pub(super) fn sent_share(tool: &Tool) -> f64 {
+    tool.approval.as_ref().map_or(1.0, |approval| 1.0 - approval.share * approval.denied)
 }
 
 /// Whether a mean over `n` draws with this coefficient of variation is near enough to normal for four standard errors
 /// to mean something. The skewness of a lognormal law stands for all: `cv³ + 3 cv`.
 pub(super) fn near_normal(law: &Dist, n: f64) -> Result<(), String> {
     if law.mean() <= 0.0 { Ok(()) } else { skewness_fits(law.variance().sqrt() / law.mean(), n) }
+}
+
+/// The same for a rounded law that may be cut from above.
+fn whole_near_normal(law: &Whole, n: f64) -> Result<(), String> {
+    let mean = law.mean();
+    if mean <= 0.0 { Ok(()) } else { skewness_fits(law.variance().sqrt() / mean, n) }
 }
 
 fn skewness_fits(cv: f64, n: f64) -> Result<(), String> {
@@ -85,7 +111,11 @@ impl<'a> Facts<'a> {
         let turns = model.turns.moments_up_to(model.max_turns);
         let tools = &model.phase.tools;
         let constant = |whole: &Whole| whole.as_constant().is_some();
+        let talk = &model.conversation;
+        let messages = (talk.messages.mean(), talk.messages.second_moment());
         let constant_sizes = constant(&model.turns)
+            && constant(&talk.messages)
+            && (talk.is_single() || constant(&talk.message))
             && constant(&model.prompt.system)
             && constant(&model.prompt.task)
             && constant(&model.output)
@@ -94,10 +124,49 @@ impl<'a> Facts<'a> {
                     && constant(&t.result)
                     && (!can_fail(t) || t.result.as_constant() == Some(t.error_result_tokens))
             });
-        let full = sample.ended(Outcome::ContextFull);
-        let cut_short =
-            (full > 0).then(|| format!("{full} sessions ended because the prompt outgrew the model's window"));
-        Self { model, sample, turns, constant_sizes, growth: growth(model), cut_short }
+        Self {
+            model,
+            sample,
+            turns,
+            messages,
+            constant_sizes,
+            growth: growth(model),
+            cut_short: cut_short(model, sample),
+        }
+    }
+
+    /// The sums over a session's calls, where the growth of its history is known.
+    pub fn talk(&self) -> Result<Talk, String> {
+        let growth = self.growth.clone()?;
+        Ok(Talk {
+            p0: self.first_prompt(),
+            s: growth,
+            between: self.model.output.mean() + self.model.conversation.message.mean(),
+            turns: self.turns,
+            messages: self.messages,
+        })
+    }
+
+    /// Mean number of calls.
+    pub fn calls(&self) -> f64 {
+        self.turns.0 * self.messages.0
+    }
+
+    /// Why sums over sizes don't follow from the number of calls, if so.
+    pub fn not_just_turns(&self) -> Result<(), String> {
+        if self.sample.moments(Quantity::Summaries).max > 0.0 {
+            return Err("prompts are summarised; see context.compaction".to_owned());
+        }
+        if self.rebills() {
+            return Err("model calls whose reply is lost are billed too".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Whether a model call was, or may be, executed without being answered.
+    pub fn rebills(&self) -> bool {
+        let mean = |quantity: Quantity| self.sample.moments(quantity).mean;
+        self.model.faults.lost_reply > 0.0 || mean(Quantity::ModelExecutions) > mean(Quantity::ModelCalls)
     }
 
     /// A check of sums over sizes. Where sizes are random and none was seen to differ, what makes them differ was too rare.
@@ -143,14 +212,30 @@ impl<'a> Facts<'a> {
 
     /// Mean number of tool phases: every call but the answer has one, and a loop stopped by `max_turns` one after each.
     pub fn phases(&self) -> f64 {
-        self.turns.0 - (1.0 - self.model.turns.at_least(self.model.max_turns.saturating_add(1)))
+        self.messages.0 * (self.turns.0 - (1.0 - self.model.turns.at_least(self.model.max_turns.saturating_add(1))))
     }
 
     /// Whether the mean number of calls is near enough to normal; `max_turns` cuts a heavy tail.
     pub fn turns_near_normal(&self) -> Result<(), String> {
-        let (mean, second) = self.turns;
-        let cv = (second / (mean * mean) - 1.0).max(0.0).sqrt();
+        let squared_cv = |(mean, second): (f64, f64)| (second / (mean * mean) - 1.0).max(0.0);
+        let (turns, messages) = (squared_cv(self.turns), squared_cv(self.messages));
+        // of a sum of M independent T
+        let cv = (turns / self.messages.0 + messages).sqrt();
         skewness_fits(cv, self.sample.sessions() as f64).map_err(|why| format!("turns: {why}"))
+    }
+
+    /// Whether sums over the user's waits and the tools' latencies are near enough to normal.
+    pub fn waits_near_normal(&self) -> Result<(), String> {
+        let n = self.sample.sessions() as f64;
+        let talk = &self.model.conversation;
+        if !talk.is_single() {
+            near_normal(&talk.think_s, n * (self.messages.0 - 1.0)).map_err(|why| format!("think: {why}"))?;
+        }
+        for tool in self.model.phase.tools.iter().filter(|tool| tool.faults.timeout_s.is_infinite()) {
+            near_normal(&tool.latency_s, n * self.phases().max(1.0) * tool.calls.mean().max(1e-9))
+                .map_err(|why| format!("latency: {why}"))?;
+        }
+        Ok(())
     }
 
     /// Whether the sums over sizes are near enough to normal.
@@ -161,17 +246,42 @@ impl<'a> Facts<'a> {
         for (name, law) in [("system", &model.prompt.system), ("task", &model.prompt.task)] {
             near_normal(law.law(), n).map_err(|why| format!("{name}: {why}"))?;
         }
-        near_normal(model.output.law(), n * self.turns.0).map_err(|why| format!("output: {why}"))?;
+        whole_near_normal(&model.output, n * self.calls()).map_err(|why| format!("output: {why}"))?;
+        let talk = &model.conversation;
+        if !talk.is_single() {
+            whole_near_normal(&talk.message, n * (self.messages.0 - 1.0)).map_err(|why| format!("message: {why}"))?;
+        }
         for tool in &model.phase.tools {
-            near_normal(tool.result.law(), n * self.phases().max(1.0) * tool.calls.mean().max(1e-9))
+            whole_near_normal(&tool.result, n * self.phases().max(1.0) * tool.calls.mean().max(1e-9))
                 .map_err(|why| format!("result: {why}"))?;
         }
         Ok(())
     }
 }
 
+/// Why sums over turns don't hold, where something else than the last answer ends sessions.
+fn cut_short(model: &Model, sample: &Sample) -> Option<String> {
+    let reasons = [
+        (Outcome::ContextFull, "the prompt outgrew the model's window"),
+        (Outcome::Budget, "the budget stopped them"),
+        (Outcome::Deadline, "the budget of time stopped them"),
+        (Outcome::Failed, "a model call failed"),
+    ];
+    for (outcome, why) in reasons {
+        let ended = sample.ended(outcome);
+        if ended > 0 {
+            return Some(format!("{ended} sessions ended because {why}"));
+        }
+    }
+    let cut = !model.conversation.is_single() && model.turns.at_least(model.max_turns.saturating_add(1)) > 0.0;
+    cut.then(|| "max_turns can end a conversation before its last message".to_owned())
+}
+
 /// Time of a model call that takes the same each time, prefill apart, s; `None` where it is random.
 pub(super) fn fixed_call_s(model: &Model) -> Option<f64> {
+    if model.faults.any() {
+        return None;
+    }
     let timing = &model.timing;
     let writing_s = match &timing.output_rate {
         None => 0.0,
@@ -180,11 +290,16 @@ pub(super) fn fixed_call_s(model: &Model) -> Option<f64> {
     Some(timing.first_token_s.as_constant()? + writing_s)
 }
 
-pub(super) fn can_fail(tool: &Tool) -> bool {
-    tool.fault_chance() > 0.0
-        || tool.error > 0.0
-        || (tool.timeout_s.is_finite() && tool.latency_s.sf(tool.timeout_s) > 0.0)
+/// Whether an attempt of a tool can end without an answer.
+pub(super) fn attempts_can_fail(tool: &Tool) -> bool {
+    tool.faults.chance() > 0.0
+        || (tool.faults.timeout_s.is_finite() && tool.latency_s.sf(tool.faults.timeout_s) > 0.0)
         || tool.retry.deadline_s.is_finite()
+}
+
+/// Whether a call of a tool can end without its result.
+pub(super) fn can_fail(tool: &Tool) -> bool {
+    attempts_can_fail(tool) || tool.error > 0.0 || sent_share(tool) < 1.0
 }
 
 fn growth(model: &Model) -> Result<f64, String> {
@@ -192,6 +307,9 @@ fn growth(model: &Model) -> Result<f64, String> {
     for tool in &model.phase.tools {
         let (calls, result, text) = (tool.calls.mean(), tool.result.mean(), tool.error_result_tokens as f64);
         growth += if can_fail(tool) && (result - text).abs() > 0.0 {
+            if model.phase.breaker.is_some() {
+                return Err("a breaker ends calls".to_owned());
+            }
             let success = success_chance(tool)?;
             calls * (success * result + (1.0 - success) * text)
         } else {

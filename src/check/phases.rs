@@ -1,16 +1,16 @@
 //! How long a tool phase lasts.
 
-use super::facts::{AttemptChances, Facts, can_fail, fixed_call_s, mean_attempt_s, near_normal};
+use super::facts::{AttemptChances, Facts, attempts_can_fail, can_fail, mean_attempt_s, near_normal, sent_share};
 use super::{Check, Checks, Events, NotChecked, events};
 use crate::dist::{Dist, Generating, survival_integral};
 use crate::model::{Model, Tool};
-use crate::stats::{Estimate, Metric, Quantity, Rate};
+use crate::stats::{Estimate, Rate};
 use crate::theory::{latency, retry};
 
 /// A mean of squares of exponential times is near enough to normal from here on.
 const FEWEST_FOR_SQUARES: f64 = 20_000.0;
 
-const PROBED: [f64; 3] = [0.5, 0.95, 0.99];
+pub(super) const PROBED: [f64; 3] = [0.5, 0.95, 0.99];
 
 /// The distribution function of a phase: the slowest of independent calls that start together,
 /// `Π_i E[F_i(x)^{M_i}]`, or the sum of one tool's exponential calls.
@@ -39,8 +39,21 @@ impl<'a> PhaseLaw<'a> {
     pub fn of(model: &'a Model) -> Result<Self, String> {
         let phase = &model.phase;
         let used: Vec<usize> = (0..phase.tools.len()).filter(|index| makes_calls(&phase.tools[*index])).collect();
-        if used.iter().any(|index| phase.tools[*index].retry.attempts > 1 && can_fail(&phase.tools[*index])) {
+        let any = |what: &dyn Fn(&Tool) -> bool| used.iter().any(|index| what(&phase.tools[*index]));
+        if any(&|tool| tool.retry.attempts > 1 && attempts_can_fail(tool)) {
             return Err("calls are retried".to_owned());
+        }
+        if any(&|tool| tool.approval.is_some()) {
+            return Err("calls wait for a person".to_owned());
+        }
+        if phase.breaker.is_some() && any(&attempts_can_fail) {
+            return Err("a breaker ends calls".to_owned());
+        }
+        if any(&|tool| tool.is_hedged() && tool.faults.rejected > 0.0) {
+            return Err("hedged calls can be rejected".to_owned());
+        }
+        if model.budget.before && model.budget.time_s.is_some() {
+            return Err("the budget of time can cut a phase".to_owned());
         }
         let law = Self::together(phase.tools.iter());
         if law.tools.iter().any(|used| !used.calls.is_complete()) {
@@ -51,7 +64,7 @@ impl<'a> PhaseLaw<'a> {
                 return Ok(law);
             }
             return match (&tool.latency_s, tool.calls.as_constant()) {
-                (Dist::Exponential(_), Some(m)) if !can_fail(tool) => {
+                (Dist::Exponential(_), Some(m)) if !attempts_can_fail(tool) && !tool.is_hedged() => {
                     Ok(Self { tools: law.tools.clone(), erlang: Some((tool.latency_s.mean(), m)) })
                 }
                 _ => Err("calls run one after another, and their sum has no closed form here".to_owned()),
@@ -95,12 +108,19 @@ impl<'a> PhaseLaw<'a> {
         high
     }
 
+    fn hedge_after_s(&self) -> f64 {
+        self.tools.first().map_or(f64::INFINITY, |used| used.tool.hedge_after_s)
+    }
+
     fn kinks(&self) -> Vec<f64> {
         self.tools
             .iter()
             .flat_map(|Used { tool: t, .. }| {
                 let mut kinks = t.latency_s.kinks();
-                kinks.extend([t.timeout_s, t.retry.deadline_s]);
+                kinks.extend([t.faults.timeout_s, t.retry.deadline_s, t.hedge_after_s]);
+                if t.is_hedged() {
+                    kinks.extend(t.latency_s.kinks().into_iter().map(|x| x + t.hedge_after_s));
+                }
                 kinks.extend(t.reject_latency_s.kinks());
                 kinks
             })
@@ -126,20 +146,24 @@ impl<'a> PhaseLaw<'a> {
     }
 }
 
-fn makes_calls(tool: &Tool) -> bool {
+pub(super) fn makes_calls(tool: &Tool) -> bool {
     tool.calls.as_constant() != Some(0)
 }
 
 /// `P(one call lasts longer than x)` for a call that isn't retried.
 fn call_sf(tool: &Tool, x: f64) -> f64 {
-    if x >= tool.timeout_s.min(tool.retry.deadline_s) {
+    if x >= tool.faults.timeout_s.min(tool.retry.deadline_s) {
         return 0.0;
     }
-    let lost = tool.lost_request + tool.lost_reply;
-    let served = (1.0 - tool.fault_chance()).max(0.0);
-    let mut sf = lost + served * tool.latency_s.sf(x);
-    if tool.rejected > 0.0 {
-        sf += tool.rejected * tool.reject_latency_s.sf(x);
+    let lost = tool.faults.lost_request + tool.faults.lost_reply;
+    let served = (1.0 - tool.faults.chance()).max(0.0);
+    let unanswered = |x: f64| lost + served * tool.latency_s.sf(x);
+    let mut sf = unanswered(x);
+    if x >= tool.hedge_after_s {
+        sf *= unanswered(x - tool.hedge_after_s);
+    }
+    if tool.faults.rejected > 0.0 {
+        sf += tool.faults.rejected * tool.reject_latency_s.sf(x);
     }
     sf
 }
@@ -163,19 +187,25 @@ pub(super) fn rare_sf(model: &Model, x: f64) -> f64 {
     tools
         .iter()
         .map(|tool| {
+            let people =
+                tool.approval.as_ref().map_or(0.0, |a| tool.calls.mean() * a.share * a.wait_s.sf(share_s / 2.0));
+            (tool, people, if tool.approval.is_some() { share_s / 2.0 } else { share_s })
+        })
+        .map(|(tool, people, share_s)| {
             let most_calls = tool.calls.quantile(1.0 - 1e-13);
             let calls_s = if model.phase.one_at_a_time { share_s / most_calls.max(1.0) } else { share_s };
             let attempts = f64::from(tool.retry.attempts);
             let waits_s = (attempts - 1.0) * tool.retry.cap_s;
             let each_s = (calls_s - waits_s) / attempts;
-            let longest_s = tool.timeout_s.min(tool.retry.deadline_s);
-            if longest_s.min(tool.retry.deadline_s / attempts) <= each_s || most_calls <= 0.0 {
-                0.0
-            } else if each_s <= 0.0 {
-                1.0
-            } else {
-                tool.calls.mean() * attempts * call_sf(tool, each_s).min(1.0)
-            }
+            let longest_s = tool.faults.timeout_s.min(tool.retry.deadline_s);
+            people
+                + if longest_s.min(tool.retry.deadline_s / attempts) <= each_s || most_calls <= 0.0 {
+                    0.0
+                } else if each_s <= 0.0 {
+                    1.0
+                } else {
+                    tool.calls.mean() * attempts * call_sf(tool, each_s).min(1.0)
+                }
         })
         .sum()
 }
@@ -191,7 +221,8 @@ pub(super) fn probes_s(model: &Model) -> Vec<f64> {
 }
 
 pub(super) fn check(facts: &Facts<'_>, checks: &mut Checks) {
-    const ALL: [&str; 4] = ["latency.parallel", "latency.sequential", "latency.timeout", "latency.any"];
+    const ALL: [&str; 5] =
+        ["latency.parallel", "latency.sequential", "latency.timeout", "latency.any", "latency.hedged"];
     let model = facts.model;
     let phase = &model.phase;
     let Some(mean_seen) = facts.sample.ratio(Rate::ToolPhase).filter(|_| phase.tools.iter().any(makes_calls)) else {
@@ -209,18 +240,27 @@ pub(super) fn check(facts: &Facts<'_>, checks: &mut Checks) {
         _ => None,
     };
     let id = match exponential {
+        Some((_, 1, tool)) if tool.is_hedged() && !attempts_can_fail(tool) => ALL[4],
+        Some((_, _, tool)) if tool.is_hedged() || tool.approval.is_some() => ALL[3],
         Some((_, m, tool)) if !can_fail(tool) && phase.one_at_a_time && m > 1 => ALL[1],
         Some((_, _, tool)) if !can_fail(tool) => ALL[0],
-        Some((_, _, tool)) if tool.timeout_s.is_finite() && tool.fault_chance() <= 0.0 => ALL[2],
+        Some((_, _, tool)) if tool.faults.timeout_s.is_finite() && tool.faults.chance() <= 0.0 => ALL[2],
         _ if phase.one_at_a_time => ALL[1],
         _ => ALL[3],
     };
     for other in ALL.into_iter().filter(|other| *other != id) {
-        checks.refuse(other, why_not(other, exponential.map(|e| e.2), phase.one_at_a_time));
+        let why = if other == "latency.hedged" && used.iter().any(|tool| tool.is_hedged()) {
+            "it needs one exponential tool with one hedged call that can't fail".to_owned()
+        } else {
+            why_not(other, exponential.map(|e| e.2), phase.one_at_a_time)
+        };
+        checks.refuse(other, why);
     }
     match PhaseLaw::of(model) {
         Ok(law) => {
-            let form = exponential.filter(|(_, _, tool)| id == ALL[2] || !can_fail(tool)).map(|(mu, m, _)| (mu, m));
+            let form = exponential
+                .filter(|(_, _, tool)| id == ALL[2] || id == ALL[4] || (id != ALL[3] && !can_fail(tool)))
+                .map(|(mu, m, _)| (mu, m));
             check_law(facts, &law, id, form, mean_seen, checks);
         }
         Err(why) => match chain_mean(model) {
@@ -230,6 +270,7 @@ pub(super) fn check(facts: &Facts<'_>, checks: &mut Checks) {
                     near_normal(&t.latency_s, phases)
                         .or_else(|why| capped(t, why))
                         .and_then(|()| enough_faults(t, phases))
+                        .and_then(|()| enough_approvals(t, phases))
                 };
                 match used.iter().try_for_each(fine) {
                     Ok(()) => {
@@ -251,19 +292,36 @@ fn enough_faults(tool: &Tool, phases: f64) -> Result<(), String> {
     }
 }
 
+/// The same for waits for a person.
+fn enough_approvals(tool: &Tool, phases: f64) -> Result<(), String> {
+    let Some(approval) = &tool.approval else { return Ok(()) };
+    let waits = phases * tool.calls.mean() * approval.share;
+    match events(waits, 0.0) {
+        Events::TooFew(why) => Err(format!("approvals: {why}")),
+        _ => near_normal(&approval.wait_s, waits.max(1.0)).map_err(|why| format!("approvals: {why}")),
+    }
+}
+
 /// A timeout bounds a heavy tail.
 fn capped(tool: &Tool, why: String) -> Result<(), String> {
-    if tool.timeout_s.is_finite() { Ok(()) } else { Err(why) }
+    if tool.faults.timeout_s.is_finite() { Ok(()) } else { Err(why) }
 }
 
 fn why_not(id: &str, exponential: Option<&Tool>, one_at_a_time: bool) -> String {
     match (id, exponential) {
+        ("latency.hedged", _) => "the scenario has no hedge_after".to_owned(),
+        ("latency.parallel" | "latency.sequential" | "latency.timeout", Some(tool)) if tool.is_hedged() => {
+            "calls are hedged".to_owned()
+        }
+        ("latency.parallel" | "latency.sequential" | "latency.timeout", Some(tool)) if tool.approval.is_some() => {
+            "calls wait for a person".to_owned()
+        }
         ("latency.any", Some(_)) => "the exponential law has its own form".to_owned(),
         ("latency.any", None) => "calls run one after another".to_owned(),
         ("latency.sequential", _) if !one_at_a_time => "calls run in parallel".to_owned(),
         ("latency.parallel", Some(tool)) if can_fail(tool) => "calls can fail or time out".to_owned(),
         ("latency.parallel", _) if one_at_a_time => "calls run one after another".to_owned(),
-        ("latency.timeout", Some(tool)) if tool.fault_chance() > 0.0 => "attempts can be lost or rejected".to_owned(),
+        ("latency.timeout", Some(tool)) if tool.faults.chance() > 0.0 => "attempts can be lost or rejected".to_owned(),
         ("latency.timeout", Some(_)) => "no timeout that could bite".to_owned(),
         _ => "it needs one exponential tool with a fixed number of calls".to_owned(),
     }
@@ -283,6 +341,7 @@ fn check_law(
         ("latency.sequential", Some(_)) => ("m·μ", "Erlang quantile"),
         ("latency.timeout", Some((_, 1))) => ("μ(1−e^(−τ/μ))", "F⁻¹(p)"),
         ("latency.timeout", Some(_)) => ("∫ 1−F^m up to τ", "F⁻¹(p^(1/m))"),
+        ("latency.hedged", _) => ("μ(1−e^(−d/μ)) + μ/2·e^(−d/μ)", "1−S(x)·S(x−d) = p"),
         _ => ("∫ 1−ΠF^m", "(ΠF^m)⁻¹(p)"),
     };
     let heavy = law
@@ -294,6 +353,7 @@ fn check_law(
         Ok(()) => {
             let expected = match (id, exponential) {
                 ("latency.parallel", Some((mu, m))) => latency::parallel_mean(mu, m),
+                ("latency.hedged", Some((mu, _))) => latency::hedged_mean(mu, law.hedge_after_s()),
                 _ => law.mean(),
             };
             // what is too rare to have been seen must not make the estimate look exact
@@ -337,6 +397,9 @@ fn check_law(
 /// run one after another, or are one, or are the slowest of calls that aren't retried.
 fn chain_mean(model: &Model) -> Option<f64> {
     let phase = &model.phase;
+    if phase.breaker.is_some() || (model.budget.before && model.budget.time_s.is_some()) {
+        return None;
+    }
     let mut chain: Option<usize> = None;
     let mut mean = 0.0;
     for &index in &phase.order {
@@ -359,96 +422,22 @@ fn chain_mean(model: &Model) -> Option<f64> {
 }
 
 fn tool_mean(tool: &Tool, one_at_a_time: bool) -> Option<f64> {
-    let retried = tool.retry.attempts > 1 && can_fail(tool);
+    let retried = tool.retry.attempts > 1 && attempts_can_fail(tool);
     let at_most_one = tool.calls.at_least(2) <= 0.0;
     if one_at_a_time || at_most_one {
-        if tool.retry.deadline_s.is_finite() {
+        if tool.retry.deadline_s.is_finite() || tool.is_hedged() {
             return None;
         }
+        let people = tool.approval.as_ref().map_or(0.0, |approval| approval.share * approval.wait_s.mean());
         let chances = AttemptChances::of(tool);
         let attempts = retry::attempts(chances.a, chances.b, tool.retry.attempts);
-        let waits = retry::wait_per_call(&tool.retry, chances.fail())?;
-        return Some(tool.calls.mean() * (attempts * mean_attempt_s(tool) + waits));
+        let waits = retry::wait_per_call(&tool.retry, chances.fail(), chances.rejected_share())?;
+        return Some(tool.calls.mean() * (people + sent_share(tool) * (attempts * mean_attempt_s(tool) + waits)));
     }
-    if retried {
+    if retried || tool.approval.is_some() {
         return None;
     }
     Some(PhaseLaw::together(std::iter::once(tool)).mean())
-}
-
-/// The law of a whole session's latency: a fixed time plus an Erlang sum, where every phase is the same number of
-/// exponential calls one after another.
-struct SessionLaw {
-    fixed_s: f64,
-    mu: f64,
-    calls: u64,
-}
-
-impl SessionLaw {
-    fn of(model: &Model) -> Result<Self, String> {
-        let no = |why: &str| Err(why.to_owned());
-        let Some(turns) = model.turns.as_constant() else { return no("the number of turns is random") };
-        let timing = &model.timing;
-        if timing.prefill_s_per_token > 0.0 || timing.cached_prefill_s_per_token > 0.0 {
-            return no("prefill takes time that depends on the prompt");
-        }
-        let Some(call_s) = fixed_call_s(model) else { return no("the time of a model call is random") };
-        let used: Vec<&Tool> = model.phase.tools.iter().filter(|t| makes_calls(t)).collect();
-        let [tool] = used.as_slice() else { return no("a turn has more than one tool") };
-        let (Dist::Exponential(_), Some(m)) = (&tool.latency_s, tool.calls.as_constant()) else {
-            return no("it needs one exponential tool with a fixed number of calls");
-        };
-        if can_fail(tool) {
-            return no("calls can fail or time out");
-        }
-        if m > 1 && !model.phase.one_at_a_time {
-            return no("a session is a sum of slowest calls");
-        }
-        let made = turns.min(model.max_turns);
-        let phases = if made < turns { made } else { made.saturating_sub(1) };
-        if phases == 0 {
-            return no("there is no tool phase");
-        }
-        Ok(Self { fixed_s: made as f64 * call_s, mu: tool.latency_s.mean(), calls: phases * m })
-    }
-
-    fn quantile(&self, p: f64) -> f64 {
-        self.fixed_s + latency::sequential_quantile(self.mu, self.calls, p)
-    }
-}
-
-/// A whole session as one sequence of calls, held against every session's latency.
-pub(super) fn check_session(facts: &Facts<'_>, checks: &mut Checks) {
-    const ID: &str = "latency.session";
-    let law = match SessionLaw::of(facts.model) {
-        Ok(law) if facts.cut_short.is_none() => law,
-        Ok(_) => return checks.refuse(ID, facts.cut_short.clone().unwrap_or_default()),
-        Err(why) => return checks.refuse(ID, why),
-    };
-    let sample = facts.sample;
-    let seen = sample.moments(Quantity::LatencyS).estimate();
-    let expected = law.fixed_s + law.mu * law.calls as f64;
-    checks.add(Ok(Check::new(ID, "T·model + (T−1)·m·μ", "latency_s mean", expected, seen)));
-    let Some(latency) = Metric::of(Quantity::LatencyS) else { return };
-    let n = sample.sessions() as f64;
-    for p in PROBED {
-        let at_s = law.quantile(p);
-        let Some(within) = sample.count_at_most(latency, at_s) else { return };
-        let share = within as f64 / n;
-        if let Events::TooFew(why) = events((1.0 - p) * n, (share - p) * n) {
-            checks.refuse(ID, format!("p{}: {why}", p * 100.0));
-            continue;
-        }
-        let seen = Estimate { value: share, se: (p * (1.0 - p) / n).sqrt(), ci95: [share, share] };
-        let of = format!("share of sessions within {at_s:.4} s (p{})", p * 100.0);
-        checks.add(Ok(Check::new(ID, "T·model + Erlang quantile", of, p, seen)));
-    }
-}
-
-/// Points (p, seconds) of the quantile curve of a session's latency, where it has a closed form; for a chart.
-pub fn session_quantiles(model: &Model, ps: &[f64]) -> Option<Vec<(f64, f64)>> {
-    let law = SessionLaw::of(model).ok()?;
-    Some(ps.iter().filter(|p| **p > 0.0).map(|p| (*p, law.quantile(*p))).collect())
 }
 
 /// Points (p, seconds) of the phase's quantile curve, where it has a closed form; for a chart.

@@ -1,7 +1,7 @@
 //! Retried calls: attempts, executions, duplicates, availability, waits.
 
-use super::facts::{AttemptChances, Facts, can_fail};
-use super::{Check, Checks, Events, NotChecked, events};
+use super::facts::{AttemptChances, Facts, can_fail, near_normal, sent_share};
+use super::{Check, Checks, Events, NO_EVENTS, NotChecked, events};
 use crate::model::Tool;
 use crate::stats::{Estimate, Quantity, Rate};
 use crate::theory::retry;
@@ -16,6 +16,10 @@ pub(super) fn check(facts: &Facts<'_>, checks: &mut Checks) {
         Some("no call can fail")
     } else if tools.iter().any(|t| t.retry.deadline_s.is_finite()) {
         Some("a deadline cuts calls short")
+    } else if facts.model.phase.breaker.is_some() {
+        Some("a breaker ends calls")
+    } else if tools.iter().any(Tool::is_hedged) {
+        Some("calls are hedged")
     } else {
         None
     };
@@ -28,8 +32,9 @@ pub(super) fn check(facts: &Facts<'_>, checks: &mut Checks) {
     let calls = facts.sample.moments(Quantity::ToolCalls).mean * facts.sample.sessions() as f64;
     let per_call = |of: &dyn Fn(&Tool, AttemptChances) -> f64| {
         let weights: f64 = tools.iter().map(|t| t.calls.mean()).sum();
-        tools.iter().map(|t| t.calls.mean() * of(t, AttemptChances::of(t))).sum::<f64>() / weights
+        tools.iter().map(|t| t.calls.mean() * sent_share(t) * of(t, AttemptChances::of(t))).sum::<f64>() / weights
     };
+    let sent = per_call(&|_, _| 1.0);
     // a share of calls is binomial: where fewer events are seen than expected its own error would be too small
     let binomial =
         |share: f64, seen: Estimate| Estimate { se: seen.se.max((share * (1.0 - share) / calls).sqrt()), ..seen };
@@ -60,7 +65,7 @@ pub(super) fn check(facts: &Facts<'_>, checks: &mut Checks) {
     checks.add(share(ALL[1], formula, "executions_per_call", executions, failures, Rate::ExecutionsPerCall));
     let attempts = per_call(&|t, c| retry::attempts(c.a, c.b, limit(t)));
     checks.add(share(ALL[2], "Σ_{k<R}(a+b)^k", "attempts_per_call", attempts, failures, Rate::AttemptsPerCall));
-    let available = per_call(&|t, c| (1.0 - retry::unavailability(c.a, c.b, limit(t))) * (1.0 - t.error));
+    let available = per_call(&|t, c| (1.0 - retry::unavailability(c.a, c.b, limit(t))) * (1.0 - t.error)) / sent;
     let formula = "(1 − (a+b)^R)·(1 − error)";
     checks.add(share(ALL[3], formula, "availability", available, 1.0 - available, Rate::Availability));
     if tools.iter().all(|t| t.retry.attempts <= 1) {
@@ -70,7 +75,11 @@ pub(super) fn check(facts: &Facts<'_>, checks: &mut Checks) {
     let weights: f64 = tools.iter().map(|t| t.calls.mean()).sum();
     let waits: Option<f64> = tools
         .iter()
-        .map(|t| Some(t.calls.mean() * retry::wait_per_call(&t.retry, AttemptChances::of(t).fail())? / weights))
+        .map(|t| {
+            let chances = AttemptChances::of(t);
+            let waits = retry::wait_per_call(&t.retry, chances.fail(), chances.rejected_share())?;
+            Some(t.calls.mean() * sent_share(t) * waits / weights)
+        })
         .sum();
     match waits {
         Some(expected) => {
@@ -79,4 +88,91 @@ pub(super) fn check(facts: &Facts<'_>, checks: &mut Checks) {
         }
         None => checks.refuse(ALL[4], "decorrelated waits that reach the cap have no closed form"),
     }
+}
+
+/// Attempts and executions of model calls, the same forms. Every call counts for itself, so it doesn't matter what ends
+/// sessions.
+pub(super) fn check_model(facts: &Facts<'_>, checks: &mut Checks) {
+    let model = facts.model;
+    let (faults, limit) = (&model.faults, model.retry.attempts);
+    if !faults.any() {
+        return;
+    }
+    let ids = [("retry.attempts", "model attempts per call"), ("retry.executions", "billed model attempts per call")];
+    let refuse = |checks: &mut Checks, why: &str| {
+        for (id, of) in ids {
+            checks.refuse(id, format!("{of}: {why}"));
+        }
+    };
+    let budget = &model.budget;
+    if model.retry.deadline_s.is_finite() {
+        return refuse(checks, "a deadline cuts calls short");
+    }
+    if budget.any() {
+        return refuse(checks, "the budget can end a call between two attempts");
+    }
+    let calls = facts.sample.moments(Quantity::ModelCalls).mean * facts.sample.sessions() as f64;
+    if faults.timeout_s.is_finite() && model_outlasts(facts, faults.timeout_s) * calls > NO_EVENTS {
+        return refuse(checks, "how often a model call outlasts its timeout depends on its prompt and output");
+    }
+    let (a, b) = (faults.lost_request + faults.rejected, faults.lost_reply);
+    let expected = [retry::attempts(a, b, limit), retry::executions(a, b, limit)];
+    let rates = [Rate::ModelAttemptsPerCall, Rate::ModelExecutionsPerCall];
+    let formulas = ["Σ_{k<R}(a+b)^k", "(1−a)·Σ_{k<R}(a+b)^k"];
+    for (((id, of), expected), (rate, formula)) in ids.into_iter().zip(expected).zip(rates.into_iter().zip(formulas)) {
+        let Some(seen) = facts.sample.ratio(rate) else { continue };
+        match events((a + b) * calls, (seen.value - expected) * calls) {
+            Events::TooFew(why) => checks.refuse(id, format!("{of}: {why}")),
+            Events::None | Events::Enough => {
+                // each failed attempt adds one: binomial at least
+                let se = seen.se.max(((a + b) * (1.0 - a - b) / calls).sqrt());
+                checks.add(Ok(Check::new(id, formula, of, expected, Estimate { se, ..seen })));
+            }
+        }
+    }
+}
+
+/// A bound on the chance that a model call lasts longer than this.
+fn model_outlasts(facts: &Facts<'_>, limit_s: f64) -> f64 {
+    let timing = &facts.model.timing;
+    let largest = facts.sample.moments(Quantity::InputTokens).max.max(0.0);
+    let prefill_s = largest * timing.prefill_s_per_token.max(timing.cached_prefill_s_per_token);
+    let half_s = (limit_s - prefill_s) / 2.0;
+    if half_s <= 0.0 {
+        return 1.0;
+    }
+    let writing = timing.output_rate.as_ref().map_or(0.0, |rate| {
+        let slow = rate.quantile(1e-13).max(f64::MIN_POSITIVE);
+        facts.model.output.at_least((half_s * slow).floor().min(1e18) as u64 + 1)
+    });
+    timing.first_token_s.sf(half_s) + writing
+}
+
+/// `latency.approval`, a form beyond the list: waits for people, summed over calls.
+pub(super) fn check_approval(facts: &Facts<'_>, checks: &mut Checks) {
+    const ID: &str = "latency.approval";
+    let tools = &facts.model.phase.tools;
+    if tools.iter().all(|tool| tool.approval.is_none()) {
+        return;
+    }
+    if let Some(why) = &facts.cut_short {
+        return checks.refuse(ID, why);
+    }
+    let phases = facts.phases();
+    let all = facts.sample.sessions() as f64 * phases;
+    let mut expected = 0.0;
+    for tool in tools {
+        let Some(approval) = &tool.approval else { continue };
+        let waits = all * tool.calls.mean() * approval.share;
+        let enough = match events(waits, 0.0) {
+            Events::TooFew(why) => Err(why),
+            _ => near_normal(&approval.wait_s, waits.max(1.0)).and_then(|()| facts.turns_near_normal()),
+        };
+        if let Err(why) = enough {
+            return checks.refuse(ID, why);
+        }
+        expected += phases * tool.calls.mean() * approval.share * approval.wait_s.mean();
+    }
+    let seen = facts.sample.moments(Quantity::ApprovalS).estimate();
+    checks.add(Ok(Check::new(ID, "E[phases]·E[calls]·share·E[wait]", "approval_s", expected, seen)));
 }

@@ -17,11 +17,12 @@ pub fn round_to_whole(x: f64) -> u64 {
 /// below `|f'(K)| / 24`.
 const EXACT_TERMS: u64 = 20_000;
 
-/// `max(least, round(X))`, with the exact moments of the rounded variable.
+/// `min(most, max(least, round(X)))`, with the exact moments of the rounded variable.
 #[derive(Debug, Clone)]
 pub struct Whole {
     law: Dist,
     least: u64,
+    most: u64,
     constant: Option<u64>,
     table: Option<Table>,
 }
@@ -29,12 +30,23 @@ pub struct Whole {
 impl Whole {
     /// Rounds `law`; no draw is below `least`.
     pub fn new(law: Dist, least: u64) -> Self {
-        let constant = law.as_constant().map(|x| round_to_whole(x).max(least));
-        let mut whole = Self { law, least, constant, table: None };
+        Self::between(law, least, u64::MAX)
+    }
+
+    /// Rounds `law`; no draw is below `least` or above `most`, and `least` is at most `most`.
+    pub fn between(law: Dist, least: u64, most: u64) -> Self {
+        let constant = law.as_constant().map(|x| round_to_whole(x).max(least).min(most));
+        let mut whole = Self { law, least, most, constant, table: None };
         if constant.is_none() {
-            whole.table = Table::new(least, |k| at_least(&whole.law, least, k));
+            whole.table = Table::new(least, |k| whole.at_least(k));
         }
         whole
+    }
+
+    /// The same law with no draw above `most`.
+    #[must_use]
+    pub fn capped(self, most: u64) -> Self {
+        if most >= self.most { self } else { Self::between(self.law, self.least.min(most), most) }
     }
 
     /// Always `value`.
@@ -68,7 +80,7 @@ impl Whole {
     fn invert(&self, u: u64) -> u64 {
         // a half after the last of 53 bits keeps off both ends
         let u = ((u >> 11) as f64 + 0.5) / (1_u64 << 53) as f64;
-        round_to_whole(self.law.quantile(u)).max(self.least)
+        round_to_whole(self.law.quantile(u)).max(self.least).min(self.most)
     }
 
     /// Whether [`Whole::at`] only looks into a table.
@@ -80,31 +92,37 @@ impl Whole {
     /// One draw from a generator, without inversion.
     #[inline]
     pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R) -> u64 {
-        round_to_whole(self.law.draw(rng)).max(self.least)
+        round_to_whole(self.law.draw(rng)).max(self.least).min(self.most)
     }
 
-    /// The quantile `p` before rounding; the value of a constant.
+    /// The quantile `p` before rounding, within the law's bounds; the value of a constant.
     pub fn quantile(&self, p: f64) -> f64 {
-        self.constant.map_or_else(|| self.law.quantile(p), |n| n as f64)
+        self.constant.map_or_else(|| self.law.quantile(p).min(self.most as f64), |n| n as f64)
     }
 
     /// `P(N >= k)`.
     pub fn at_least(&self, k: u64) -> f64 {
-        at_least(&self.law, self.least, k)
+        if k > self.most { 0.0 } else { at_least(&self.law, self.least, k) }
+    }
+
+    /// Chance that the bound from above cuts a draw.
+    pub fn cut_chance(&self) -> f64 {
+        if self.most == u64::MAX { 0.0 } else { at_least(&self.law, self.least, self.most + 1) }
     }
 
     /// `E[N]`.
     pub fn mean(&self) -> f64 {
-        moment(&self.law, self.least, u64::MAX, Power::First)
+        self.moments_up_to(u64::MAX).0
     }
 
     /// `E[N²]`.
     pub fn second_moment(&self) -> f64 {
-        moment(&self.law, self.least, u64::MAX, Power::Second)
+        self.moments_up_to(u64::MAX).1
     }
 
     /// `(E[min(N, limit)], E[min(N, limit)²])`: a loop of N calls that may make at most `limit` of them.
     pub fn moments_up_to(&self, limit: u64) -> (f64, f64) {
+        let limit = limit.min(self.most);
         (moment(&self.law, self.least, limit, Power::First), moment(&self.law, self.least, limit, Power::Second))
     }
 
@@ -115,7 +133,11 @@ impl Whole {
 
     /// The probability generating function `x ↦ E[x^N]`, ready to be evaluated often.
     pub fn generating(&self) -> Generating {
-        Generating::of(&self.law, self.least)
+        if self.most == u64::MAX {
+            Generating::of(&self.law, self.least)
+        } else {
+            Generating::Values(values(self.least, |k| self.at_least(k)))
+        }
     }
 }
 
@@ -214,6 +236,20 @@ pub enum Generating {
     Mixture(Vec<(f64, Generating)>),
 }
 
+/// (n, chance) of the values of a law with this `P(N >= k)`.
+fn values(least: u64, at_least: impl Fn(u64) -> f64) -> Vec<(u64, f64)> {
+    let (mut values, mut n, mut reached) = (Vec::new(), least, 1.0);
+    while reached > 1e-13 && n < least + MOST_TERMS {
+        let next = at_least(n + 1);
+        if reached > next {
+            values.push((n, reached - next));
+        }
+        n += 1;
+        reached = next;
+    }
+    values
+}
+
 impl Generating {
     fn of(law: &Dist, least: u64) -> Self {
         let at = |x: f64| round_to_whole(x).max(least);
@@ -227,18 +263,7 @@ impl Generating {
             Dist::Mixture(law) => {
                 Self::Mixture(law.parts().map(|(weight, part)| (weight, Self::of(part, least))).collect())
             }
-            _ => {
-                let (mut values, mut n, mut reached) = (Vec::new(), least, 1.0);
-                while reached > 1e-13 && n < least + MOST_TERMS {
-                    let next = at_least(law, least, n + 1);
-                    if reached > next {
-                        values.push((n, reached - next));
-                    }
-                    n += 1;
-                    reached = next;
-                }
-                Self::Values(values)
-            }
+            _ => Self::Values(values(least, |k| at_least(law, least, k))),
         }
     }
 

@@ -9,7 +9,10 @@ use rayon::prelude::*;
 
 use super::rng::SessionDraws;
 use crate::model::Model;
-use crate::session::{Bill, Outcome, PhaseTotals, Record, Session, Step, ToolTotals, Turn, Workspace, play_phase};
+use crate::price::PicoUsd;
+use crate::session::{
+    Bill, Call, Kind, PhaseTotals, Record, Session, Step, Then, ToolTotals, Turn, Workspace, play_phase,
+};
 
 /// Sessions in a chunk.
 pub const CHUNK: u64 = 512;
@@ -79,40 +82,83 @@ impl Play<'_> {
     }
 }
 
+/// The turn that is being watched.
+#[derive(Default)]
+struct OpenTurn {
+    started_s: Option<f64>,
+    call: Option<Call>,
+    /// Spent before it.
+    spent: PicoUsd,
+}
+
 /// Plays one session from its first request to its end.
 pub fn play_session<C: Collect>(model: &Model, seed: u64, number: u64, room: &mut Workspace, into: &mut C) {
     let watched = into.watches(number);
-    room.start_session(model.phase.tools.len());
-    let mut session = Session::new(model, SessionDraws::new(seed, number));
-    let (mut now_s, mut totals) = (0.0, PhaseTotals::default());
-    let outcome: Outcome = loop {
+    room.start_session(model);
+    let mut session = Session::new(model, SessionDraws::new(seed, number), watched);
+    let (mut now_s, mut totals, mut open) = (0.0, PhaseTotals::default(), OpenTurn::default());
+    let outcome = loop {
         let call = match session.next_step(now_s) {
-            Step::End(outcome) => break outcome,
             Step::Call(call) => call,
-        };
-        let started_s = now_s;
-        now_s += call.duration_s();
-        let tool_phase_s = if call.answers {
-            None
-        } else {
-            let phase = play_phase(model, session.draws(), call.turn, room, &mut totals);
-            session.after_tools(phase);
-            into.phase(phase.duration_s);
-            now_s += phase.duration_s;
-            Some(phase.duration_s)
+            Step::Wait(wait_s) => {
+                now_s += wait_s;
+                continue;
+            }
+            Step::End(outcome) => {
+                if watched {
+                    open.close(&session, now_s, None, into);
+                }
+                break outcome;
+            }
         };
         if watched {
+            open.started_s.get_or_insert(now_s);
+            if call.kind == Kind::Turn {
+                open.call = Some(call);
+            }
+        }
+        now_s += call.took_s;
+        let mut tool_phase_s = None;
+        match call.then {
+            Then::GoesOn => continue,
+            Then::TurnOver => {}
+            Then::Tools => {
+                let phase = play_phase(model, session.draws(), call.turn, now_s, room, &mut totals);
+                let duration_s = session.after_tools(&phase, now_s, &totals);
+                into.phase(duration_s);
+                now_s += duration_s;
+                tool_phase_s = Some(duration_s);
+            }
+        }
+        if watched {
+            open.close(&session, now_s, tool_phase_s, into);
+        }
+    };
+    let (record, bill) = session.finish(outcome, &totals, now_s);
+    into.session(number, &record, &bill, room.per_tool());
+}
+
+impl OpenTurn {
+    fn close<C: Collect>(
+        &mut self,
+        session: &Session<'_, SessionDraws>,
+        now_s: f64,
+        tool_phase_s: Option<f64>,
+        into: &mut C,
+    ) {
+        let started_s = self.started_s.take();
+        if let (Some(call), Some(started_s)) = (self.call.take(), started_s) {
+            let spent = session.spent();
             into.turn(&Turn {
                 number: call.turn,
                 latency_s: now_s - started_s,
                 tool_phase_s,
                 first_token_s: call.first_token_s,
                 usage: session.usage(&call),
+                cost: spent - std::mem::replace(&mut self.spent, spent),
             });
         }
-    };
-    let (record, bill) = session.finish(outcome, &totals, now_s);
-    into.session(number, &record, &bill, room.per_tool());
+    }
 }
 
 /// Runs `work` on this many threads, or on one per core.

@@ -51,6 +51,15 @@ const fn code(purpose: Purpose) -> u64 {
         Purpose::Result { tool } => (11, tool, 0),
         Purpose::Error { tool } => (12, tool, 0),
         Purpose::Retry { tool, call } => (13, tool, call),
+        Purpose::Messages => (14, 0, 0),
+        Purpose::Message => (15, 0, 0),
+        Purpose::Think => (16, 0, 0),
+        Purpose::ModelFate => (17, 0, 0),
+        Purpose::ModelRetry => (18, 0, 0),
+        Purpose::Summary => (19, 0, 0),
+        Purpose::Breaks => (20, 0, 0),
+        Purpose::Approval { tool } => (21, tool, 0),
+        Purpose::ApprovalWait { tool, call } => (22, tool, call),
     };
     (kind << 27) | ((tool as u64) << 16) | call
 }

@@ -19,20 +19,28 @@ pub const MOST_TURNS: u64 = 1_000_000;
 pub struct Model {
     /// The first prompt.
     pub prompt: Prompt,
-    /// Model calls until the answer, at least one.
+    /// The user's messages.
+    pub conversation: Conversation,
+    /// Model calls until the answer to a message, at least one.
     pub turns: Whole,
-    /// The loop ends unanswered after this many calls; `u64::MAX` where there is no limit.
+    /// A message's loop ends unanswered after this many calls; `u64::MAX` where there is no limit.
     pub max_turns: u64,
-    /// The largest prompt that can be sent, tokens; `u64::MAX` where unknown.
-    pub window_tokens: u64,
     /// Tokens that the model writes a turn.
     pub output: Whole,
     /// How long a model call takes.
     pub timing: Timing,
+    /// What can happen to an attempt of a model call, and what is done then.
+    pub faults: Faults,
+    /// When a failed model call is repeated.
+    pub retry: Retry,
     /// What happens between two model calls.
     pub phase: Phase,
     /// The prompt cache.
     pub cache: Cache,
+    /// What keeps the prompt small.
+    pub context: Context,
+    /// Limits on what a run may use.
+    pub budget: Budget,
     /// Prices; `None` where the scenario names neither a model nor prices, and money isn't reported.
     pub tariff: Option<Tariff>,
 }
@@ -52,6 +60,87 @@ impl Prompt {
     /// Tokens of all definitions.
     pub fn definition_tokens(&self) -> u64 {
         self.definitions.iter().sum()
+    }
+}
+
+/// The user's messages after the task (MODEL.md §1.1).
+#[derive(Debug, Clone)]
+pub struct Conversation {
+    /// Messages that a session handles, the task among them, at least one.
+    pub messages: Whole,
+    /// Tokens of each later message.
+    pub message: Whole,
+    /// The user's wait before each later message, s: it counts for the cache's clock and not for latency.
+    pub think_s: Dist,
+}
+
+impl Conversation {
+    /// Whether there is never a second message.
+    pub fn is_single(&self) -> bool {
+        self.messages.as_constant() == Some(1)
+    }
+}
+
+/// What chance does to one attempt of a call (MODEL.md §4.2).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Faults {
+    /// After this long the client gives an attempt up, s; infinite where off.
+    pub timeout_s: f64,
+    /// Chance that an attempt is lost before it reaches the server.
+    pub lost_request: f64,
+    /// Chance that an attempt is turned away quickly and isn't executed.
+    pub rejected: f64,
+    /// Chance that an attempt is executed and its reply lost.
+    pub lost_reply: f64,
+}
+
+impl Faults {
+    /// Nothing ever goes wrong.
+    pub const NONE: Self = Self { timeout_s: f64::INFINITY, lost_request: 0.0, rejected: 0.0, lost_reply: 0.0 };
+
+    /// Chance that an attempt doesn't even get a latency: lost, rejected or reply lost.
+    pub fn chance(&self) -> f64 {
+        self.lost_request + self.rejected + self.lost_reply
+    }
+
+    /// Whether an attempt can fail, given that its latency may outlast any timeout.
+    pub fn any(&self) -> bool {
+        self.chance() > 0.0 || self.timeout_s.is_finite()
+    }
+}
+
+/// What keeps the prompt small (MODEL.md §3.8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Context {
+    /// The largest prompt that can be sent, tokens; `u64::MAX` where unknown.
+    pub window_tokens: u64,
+    /// A larger prompt is summarised before it is sent, tokens; `u64::MAX` where off.
+    pub compact_at_tokens: u64,
+    /// Tokens of the summary.
+    pub summary_tokens: u64,
+}
+
+/// Limits on a run (MODEL.md §5), each `None` where off.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Budget {
+    /// Money of all calls and tool fees.
+    pub dollars: Option<PicoUsd>,
+    /// Model calls, summaries not counted.
+    pub turns: Option<u64>,
+    /// Tokens: all that is sent, whatever its class, and all that is written.
+    pub tokens: Option<u64>,
+    /// Time from the first request, without the user's think time, s.
+    pub time_s: Option<f64>,
+    /// Whether a call is made only if its worst case fits; otherwise the loop stops once a limit is passed.
+    pub before: bool,
+    /// The most tokens that a call can write, for the worst case.
+    pub max_output_tokens: u64,
+}
+
+impl Budget {
+    /// Whether there is any limit.
+    pub fn any(&self) -> bool {
+        self.dollars.is_some() || self.turns.is_some() || self.tokens.is_some() || self.time_s.is_some()
     }
 }
 
@@ -79,6 +168,29 @@ pub struct Phase {
     pub after: Vec<Vec<usize>>,
     /// Whether a tool's calls run one after another (`sequential`) instead of together.
     pub one_at_a_time: bool,
+    /// When a failing tool isn't called any more.
+    pub breaker: Option<Breaker>,
+}
+
+/// After `failures` failed attempts in a row a tool's calls fail at once for `cooldown_s`; then one probe decides
+/// (MODEL.md §4.8). Each tool has a breaker of its own.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Breaker {
+    /// Failed attempts in a row, at least 1.
+    pub failures: u64,
+    /// How long it stays open, s.
+    pub cooldown_s: f64,
+}
+
+/// A person who has to agree before a tool's call runs (MODEL.md §4.7).
+#[derive(Debug, Clone)]
+pub struct Approval {
+    /// Chance that a call has to wait for a person.
+    pub share: f64,
+    /// How long it waits, s.
+    pub wait_s: Dist,
+    /// Chance that the person says no; such a call never runs.
+    pub denied: f64,
 }
 
 /// One tool.
@@ -92,16 +204,14 @@ pub struct Tool {
     pub error_result_tokens: u64,
     /// Time from request to answer, s.
     pub latency_s: Dist,
-    /// After this long the client gives an attempt up, s; infinite where off.
-    pub timeout_s: f64,
-    /// Chance that an attempt is lost before it reaches the server.
-    pub lost_request: f64,
-    /// Chance that an attempt is turned away quickly and isn't executed.
-    pub rejected: f64,
-    /// Chance that an attempt is executed and its reply lost.
-    pub lost_reply: f64,
+    /// What can happen to an attempt.
+    pub faults: Faults,
     /// How long a rejection takes, s.
     pub reject_latency_s: Dist,
+    /// A second copy of an attempt is sent after this long, s; infinite where off.
+    pub hedge_after_s: f64,
+    /// Whether calls wait for a person.
+    pub approval: Option<Approval>,
     /// Chance that an answered call reports an error of the tool itself.
     pub error: f64,
     /// Whether the server answers a repeated call with its first result instead of doing it again.
@@ -113,16 +223,17 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// Whether an executed call can be sent again: its reply must be lost, by chance or by the timeout.
+    /// Whether a call can be executed twice: it is hedged, or sent again after its reply was lost, by chance or by the
+    /// timeout.
     pub fn can_run_twice(&self) -> bool {
-        self.retry.attempts > 1
-            && !self.idempotent
-            && (self.lost_reply > 0.0 || self.latency_s.sf(self.timeout_s) > 0.0)
+        let again =
+            self.retry.attempts > 1 && (self.faults.lost_reply > 0.0 || self.latency_s.sf(self.faults.timeout_s) > 0.0);
+        !self.idempotent && (again || self.is_hedged())
     }
 
-    /// Chance that an attempt doesn't even get a latency: lost, rejected or reply lost.
-    pub fn fault_chance(&self) -> f64 {
-        self.lost_request + self.rejected + self.lost_reply
+    /// Whether a second copy may be sent.
+    pub fn is_hedged(&self) -> bool {
+        self.hedge_after_s.is_finite()
     }
 }
 
@@ -133,6 +244,8 @@ pub struct Retry {
     pub attempts: u32,
     /// The bound of the first wait, s.
     pub base_s: f64,
+    /// The same where the attempt was rejected, s: some clients wait longer then.
+    pub rejected_base_s: f64,
     /// No wait is longer, s.
     pub cap_s: f64,
     /// How the wait is drawn below its bound.
@@ -141,8 +254,20 @@ pub struct Retry {
     pub deadline_s: f64,
 }
 
-/// How a wait is drawn (Brooker, "Exponential backoff and jitter", AWS 2015).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+impl Retry {
+    /// One attempt.
+    pub const NEVER: Self = Self {
+        attempts: 1,
+        base_s: 0.5,
+        rejected_base_s: 0.5,
+        cap_s: 8.0,
+        jitter: Jitter::Full,
+        deadline_s: f64::INFINITY,
+    };
+}
+
+/// How a wait is drawn (Brooker, "Exponential backoff and jitter", AWS 2015; the last two as public clients do it).
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Jitter {
     /// The bound itself.
     None,
@@ -152,6 +277,15 @@ pub enum Jitter {
     Equal,
     /// `min(cap, U(base, 3 · last wait))`.
     Decorrelated,
+    /// The bound less a uniform share of it, up to a quarter.
+    Quarter,
+    /// The bound plus uniform from 0 to `spread_s`; with `capped` the sum is capped too.
+    Plus {
+        /// The most that is added, s.
+        spread_s: f64,
+        /// Whether the cap holds for the sum.
+        capped: bool,
+    },
 }
 
 /// The prompt cache of a session (MODEL.md §3).
@@ -169,4 +303,35 @@ pub struct Cache {
     pub min_tokens: u64,
     /// Hits round down to a multiple of this, tokens.
     pub granularity_tokens: u64,
+    /// After this long without a use a request reads all that is cached, s; infinite where off.
+    pub keep_alive_s: f64,
+    /// What changes earlier bytes.
+    pub breaks: Breaks,
+    /// Whether what the model writes is in the cache at once; otherwise the next call writes it.
+    pub caches_output: bool,
+}
+
+impl Cache {
+    /// Whether idle entries are kept warm.
+    pub fn is_kept_alive(&self) -> bool {
+        self.keep_alive_s.is_finite()
+    }
+}
+
+/// Chances, before each call but the first, that earlier bytes changed (MODEL.md §3.4, §3.9).
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Breaks {
+    /// Of the tool definitions: everything is lost.
+    pub tools: f64,
+    /// Of the system prompt: everything after the tools is lost.
+    pub system: f64,
+    /// Of the messages, from a token drawn uniformly among those sent: everything from there on is lost.
+    pub history: f64,
+}
+
+impl Breaks {
+    /// Whether there are any.
+    pub fn any(&self) -> bool {
+        self.tools > 0.0 || self.system > 0.0 || self.history > 0.0
+    }
 }

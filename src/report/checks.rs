@@ -25,7 +25,7 @@ pub fn checks_text(answer: &Answer, style: Style) -> String {
                 number(check.expected),
                 number(check.observed),
                 if check.se > 0.0 { format!("{:.2e}", check.se) } else { "fixed".to_owned() },
-                check.z.map_or_else(|| "=".to_owned(), |z| format!("{z:+.2}")),
+                check.z.map_or_else(|| if check.at_most { "≤" } else { "=" }.to_owned(), |z| format!("{z:+.2}")),
                 verdict.to_owned(),
             ]);
         }
@@ -34,7 +34,7 @@ pub fn checks_text(answer: &Answer, style: Style) -> String {
         let _ = writeln!(
             out,
             "{}",
-            style.faint("z: difference in standard errors, below 4 agrees; = equal to nine digits, nothing is random.")
+            style.faint("z: difference in standard errors, below 4 agrees; = equal to nine digits, nothing is random; ≤ a bound that held.")
         );
     }
     if !checks.not_checked.is_empty() {

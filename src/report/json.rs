@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
-use super::wording::{duplicates_by_tool, month, outcome_name};
+use super::wording::{budget_rows, class_shares, duplicates_by_tool, longest_path, month, outcome_name};
 use crate::simulate::Answer;
 use crate::stats::{Estimate, MetricSummary, Rate, quantile_name};
 
@@ -69,6 +69,19 @@ struct Strategy {
     cost_shares: Option<Money>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cost_by_source_usd: Option<Money>,
+    /// Of the input tokens, by class.
+    #[serde(skip_serializing_if = "Object::is_empty")]
+    input_shares: Object<f64>,
+    /// Of the latency.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time_shares: Option<Time>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time_by_source_s: Option<Time>,
+    /// Of the tool phases, the share on whose longest path each tool lay.
+    #[serde(skip_serializing_if = "Object::is_empty")]
+    longest_path: Object<RateReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    budget: Option<BudgetReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
     month: Option<MonthReport>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -100,7 +113,36 @@ struct Money {
     history: f64,
     output: f64,
     tools: f64,
+    compaction: f64,
     duplicates: f64,
+    keep_alive: f64,
+    lost_replies: f64,
+}
+
+#[derive(Serialize)]
+struct Time {
+    first_token: f64,
+    writing: f64,
+    tools: f64,
+    retries: f64,
+    people: f64,
+    compaction: f64,
+}
+
+#[derive(Serialize)]
+struct BudgetReport {
+    /// "before" or "after" each call.
+    check: &'static str,
+    limits: Object<LimitReport>,
+}
+
+#[derive(Serialize)]
+struct LimitReport {
+    limit: f64,
+    stopped: u64,
+    /// What the stopped sessions had cost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mean_cost_usd: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -223,9 +265,30 @@ fn strategy(answer: &Answer) -> Strategy {
             history: scale(s.history.0),
             output: scale(s.output.0),
             tools: scale(s.tools.0),
+            compaction: scale(s.compaction.0),
             duplicates: scale(s.duplicates.0),
+            keep_alive: scale(s.keep_alive.0),
+            lost_replies: scale(s.lost_replies.0),
         })
     };
+    let time = |divisor: f64| {
+        summary.times.as_ref().map(|t| Time {
+            first_token: t.first_token_s / divisor,
+            writing: t.writing_s / divisor,
+            tools: t.tools_s / divisor,
+            retries: t.retries_s / divisor,
+            people: t.people_s / divisor,
+            compaction: t.compaction_s / divisor,
+        })
+    };
+    let total_s = summary.times.as_ref().map_or(0.0, crate::stats::Times::total_s);
+    let limits: Vec<(String, LimitReport)> = budget_rows(answer)
+        .into_iter()
+        .map(|row| {
+            let limit = LimitReport { limit: row.limit_value, stopped: row.sessions, mean_cost_usd: row.mean_usd };
+            (row.name.to_owned(), limit)
+        })
+        .collect();
     let total = summary.sources.as_ref().map_or(0, |s| s.total().0);
     Strategy {
         name: scenario.strategy.clone(),
@@ -237,6 +300,18 @@ fn strategy(answer: &Answer) -> Strategy {
         outcomes: Object(outcomes),
         cost_shares: if total > 0 { money(&|pico| pico as f64 / total as f64) } else { None },
         cost_by_source_usd: money(&|pico| pico as f64 / 1e12 / summary.sessions as f64),
+        input_shares: Object(
+            class_shares(answer).into_iter().map(|(name, _, share)| (name.to_owned(), share)).collect(),
+        ),
+        time_shares: time(total_s),
+        time_by_source_s: time(summary.sessions as f64),
+        longest_path: Object(
+            longest_path(answer).iter().map(|(name, share)| ((*name).to_owned(), share.into())).collect(),
+        ),
+        budget: Some(limits).filter(|limits| !limits.is_empty()).map(|limits| BudgetReport {
+            check: if scenario.model.budget.before { "before" } else { "after" },
+            limits: Object(limits),
+        }),
         month: month(answer).map(|m| MonthReport {
             sessions: m.sessions,
             cost_usd: (&m.bill).into(),

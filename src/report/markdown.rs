@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use super::format::{money, percent};
+use super::format::{money, percent, seconds};
 use super::wording::{
-    HEADLINES, cache_text, cells, checks_sentence, month, month_text, outcome_name, sessions_text, share_with_interval,
-    spending,
+    HEADLINES, budget_rows, budget_text, cache_text, cells, checks_sentence, month, month_text, outcome_name,
+    sessions_text, share_with_interval, spending, time_shares,
 };
 use crate::simulate::Answer;
 use crate::stats::Rate;
@@ -43,12 +43,22 @@ pub fn markdown(answer: &Answer) -> String {
             let _ = writeln!(out, "| {} | {} | {} |", escape(&row.label), money(row.usd), percent(row.share));
         }
     }
+    let rows = time_shares(answer);
+    if rows.len() > 1 {
+        let _ = writeln!(out, "\n| where the time goes | per session | share |\n|---|---:|---:|");
+        for row in rows {
+            let _ = writeln!(out, "| {} | {} | {} |", row.label, seconds(row.seconds), percent(row.share));
+        }
+    }
     let _ = writeln!(out);
     if let Some(text) = cache_text(answer) {
         let _ = writeln!(out, "- Input: {text}.");
     }
     if let Some(rate) = summary.rate(Rate::DuplicatesPerCall) {
         let _ = writeln!(out, "- Calls that ran twice: {}.", share_with_interval(rate));
+    }
+    for row in budget_rows(answer) {
+        let _ = writeln!(out, "- Budget of {}.", budget_text(answer, &row));
     }
     let ended: Vec<String> = summary
         .outcomes

@@ -3,10 +3,11 @@
 use std::fmt::Write;
 
 use super::Style;
-use super::format::{money, percent, table, whole};
+use super::format::{money, percent, seconds, table, whole};
 use super::wording::{
-    HEADLINES, any_marked, cache_text, cells, checks_sentence, duplicates_by_tool, month, month_text, outcome_name,
-    sessions_text, share_with_interval, spending, with_interval,
+    HEADLINES, any_marked, budget_rows, budget_text, cache_text, cells, checks_sentence, class_shares,
+    duplicates_by_tool, longest_path, month, month_text, outcome_name, sessions_text, share_with_interval, spending,
+    time_shares, with_interval,
 };
 use crate::scenario::Scenario;
 use crate::simulate::Answer;
@@ -69,6 +70,34 @@ pub fn terminal(answer: &Answer, style: Style) -> String {
             let _ = writeln!(out, "  {:<widest$}  {usd:>wide$}  {:>7}  {bar}", row.label, percent(row.share));
         }
     }
+    let rows = time_shares(answer);
+    if rows.len() > 1 {
+        section(&mut out, style, "Where the time goes");
+        let widest = rows.iter().map(|row| row.label.chars().count()).max().unwrap_or(0);
+        let times: Vec<String> = rows.iter().map(|row| seconds(row.seconds)).collect();
+        let wide = times.iter().map(|text| text.chars().count()).max().unwrap_or(0);
+        for (row, time) in rows.iter().zip(times) {
+            let bar = "█".repeat((row.share * 30.0).round() as usize);
+            let _ = writeln!(out, "  {:<widest$}  {time:>wide$}  {:>7}  {bar}", row.label, percent(row.share));
+        }
+        if let Some(think) = summary.metric("think_s") {
+            let text = format!(
+                "The user's think time, {} a session, isn't part of the latency.",
+                with_interval(Unit::Seconds, &think.mean)
+            );
+            let _ = writeln!(out, "  {}", style.faint(&text));
+        }
+    }
+    if scenario.model.faults.any() {
+        section(&mut out, style, "Model calls");
+        for (rate, label) in
+            [(Rate::ModelAttemptsPerCall, "attempts a call"), (Rate::ModelExecutionsPerCall, "billed a call")]
+        {
+            if let Some(rate) = summary.rate(rate) {
+                line(&mut out, label, &with_interval(Unit::Count, rate));
+            }
+        }
+    }
     if !scenario.tools.is_empty() {
         section(&mut out, style, "Tool calls");
         if let Some(calls) = summary.metric("tool_calls") {
@@ -84,14 +113,50 @@ pub fn terminal(answer: &Answer, style: Style) -> String {
             None => line(&mut out, "ran twice", &no_duplicates(scenario)),
         }
         if let Some(rate) = summary.rate(Rate::Availability) {
-            line(&mut out, "succeeded", &format!("{} of the calls", share_with_interval(rate)));
+            line(&mut out, "succeeded", &format!("{} of the calls sent", share_with_interval(rate)));
+        }
+        if let Some(rate) = summary.rate(Rate::HedgesPerCall) {
+            line(&mut out, "hedged", &format!("{} second copies a call", with_interval(Unit::Count, rate)));
+        }
+        if let Some(rate) = summary.rate(Rate::BreakerRefused) {
+            line(&mut out, "refused by the breaker", &format!("{} of the calls", share_with_interval(rate)));
+        }
+        if let Some(approval) = summary.metric("approval_s") {
+            let text = format!("{} a session, summed over calls", with_interval(Unit::Seconds, &approval.mean));
+            line(&mut out, "waiting for approval", &text);
+        }
+        let mut label = "on the longest path";
+        for (name, share) in longest_path(answer) {
+            line(&mut out, label, &format!("{name}: {} of the phases", share_with_interval(&share)));
+            label = "";
         }
     }
     if let Some(rate) = summary.rate(Rate::CacheHit) {
         section(&mut out, style, "Cache");
         line(&mut out, "hits", &format!("{} of the input tokens", share_with_interval(rate)));
+        let classes: Vec<String> =
+            class_shares(answer).iter().map(|(_, text, share)| format!("{text} {}", percent(*share))).collect();
+        line(&mut out, "input tokens", &classes.join(", "));
         if let Some(expired) = summary.rate(Rate::GapExpired) {
             line(&mut out, "expired", &format!("{} of the gaps between calls", share_with_interval(expired)));
+        }
+        if let Some(broken) = summary.rate(Rate::CacheBroken) {
+            line(&mut out, "broken", &format!("before {} of the calls", share_with_interval(broken)));
+        }
+        if let Some(pings) = summary.metric("keep_alive_pings") {
+            line(&mut out, "pings", &format!("{} a session", with_interval(Unit::Count, &pings.mean)));
+        }
+    }
+    if let Some(summaries) = summary.metric("summaries") {
+        section(&mut out, style, "Context");
+        line(&mut out, "summaries", &format!("{} a session", with_interval(Unit::Count, &summaries.mean)));
+    }
+    let limits = budget_rows(answer);
+    if !limits.is_empty() {
+        let when = if scenario.model.budget.before { "before" } else { "after" };
+        section(&mut out, style, &format!("Budget, checked {when} each call"));
+        for row in &limits {
+            line(&mut out, row.name, &budget_text(answer, row));
         }
     }
     section(&mut out, style, "How sessions ended");

@@ -1,6 +1,6 @@
 //! What a metric is called, and a value with its interval, in words that both the terminal and the pull request use.
 
-use crate::session::Outcome;
+use crate::session::{Limit, Outcome};
 use crate::simulate::Answer;
 use crate::stats::{Estimate, MetricSummary, Quantity, Unit};
 
@@ -11,13 +11,17 @@ pub(super) fn outcome_name(outcome: Outcome) -> (&'static str, &'static str) {
         Outcome::Answered => ("answered", "answered"),
         Outcome::TurnLimit => ("turn_limit", "stopped by max_turns"),
         Outcome::ContextFull => ("context_full", "outgrew the model's window"),
+        Outcome::Budget => ("budget", "stopped by the budget"),
+        Outcome::Deadline => ("deadline", "stopped by the budget of time"),
+        Outcome::Failed => ("failed", "failed: a model call and its repetitions"),
     }
 }
 
 /// The rows of the first table: (metric, label).
-pub(super) const HEADLINES: [(Quantity, &str); 5] = [
+pub(super) const HEADLINES: [(Quantity, &str); 6] = [
     (Quantity::CostUsd, "cost per session"),
     (Quantity::LatencyS, "latency of a session"),
+    (Quantity::Messages, "user messages"),
     (Quantity::Turns, "model calls"),
     (Quantity::InputTokens, "input tokens"),
     (Quantity::OutputTokens, "output tokens"),
@@ -97,6 +101,9 @@ pub(super) fn spending(answer: &Answer) -> Vec<Spending> {
         ("output".to_owned(), sources.output.0),
         ("tool fees, first executions".to_owned(), sources.tools.0),
         ("tool fees, repeated executions".to_owned(), sources.duplicates.0),
+        ("summaries that replace the history".to_owned(), sources.compaction.0),
+        ("pings that keep the cache warm".to_owned(), sources.keep_alive.0),
+        ("model calls whose reply was lost".to_owned(), sources.lost_replies.0),
     ]);
     rows.retain(|(_, pico)| *pico != 0);
     rows.sort_by_key(|row| std::cmp::Reverse(row.1));
@@ -107,6 +114,116 @@ pub(super) fn spending(answer: &Answer) -> Vec<Spending> {
             share: if total > 0.0 { pico as f64 / total } else { 0.0 },
         })
         .collect()
+}
+
+/// The classes of input tokens with their shares: (JSON name, words, share); they sum to 1.
+pub(super) fn class_shares(answer: &Answer) -> Vec<(&'static str, &'static str, f64)> {
+    let mean = |name: &str| answer.summary.metric(name).map_or(0.0, |metric| metric.mean.value);
+    let total = mean("input_tokens");
+    if total <= 0.0 {
+        return Vec::new();
+    }
+    [
+        ("cache_read", "read from the cache", "cache_read_tokens"),
+        ("cache_write", "written to it", "cache_write_tokens"),
+        ("uncached", "neither", "uncached_tokens"),
+    ]
+    .into_iter()
+    .map(|(name, text, metric)| (name, text, mean(metric) / total))
+    .collect()
+}
+
+/// One line of "where the time goes": label, mean seconds a session, share of the latency.
+pub(super) struct TimeShare {
+    pub label: &'static str,
+    pub seconds: f64,
+    pub share: f64,
+}
+
+/// Where the time goes, longest first; nothing that takes no time.
+pub(super) fn time_shares(answer: &Answer) -> Vec<TimeShare> {
+    let Some(times) = &answer.summary.times else { return Vec::new() };
+    let (total_s, n) = (times.total_s(), answer.summary.sessions as f64);
+    let mut rows = vec![
+        ("model, until the first token", times.first_token_s),
+        ("model, writing", times.writing_s),
+        ("model, summaries", times.compaction_s),
+        ("tools", times.tools_s),
+        ("retries: failed attempts and waits", times.retries_s),
+        ("people who are asked for approval", times.people_s),
+    ];
+    rows.retain(|(_, seconds)| *seconds > 0.0);
+    rows.sort_by(|a, b| b.1.total_cmp(&a.1));
+    rows.into_iter()
+        .map(|(label, seconds)| TimeShare { label, seconds: seconds / n, share: seconds / total_s })
+        .collect()
+}
+
+/// The tools that lay on the longest path of a phase, with how often, where there are several.
+pub(super) fn longest_path(answer: &Answer) -> Vec<(&str, Estimate)> {
+    let tools = &answer.scenario.tools;
+    if tools.len() < 2 {
+        return Vec::new();
+    }
+    let mut rows: Vec<(&str, Estimate)> = tools
+        .iter()
+        .zip(&answer.summary.tools_on_path)
+        .filter_map(|(name, share)| Some((name.as_str(), (*share)?)))
+        .filter(|(_, share)| share.value > 0.0)
+        .collect();
+    rows.sort_by(|a, b| b.1.value.total_cmp(&a.1.value));
+    rows
+}
+
+/// The limits of the budget, each with the sessions that it ended: (JSON name, words for limit, sessions, mean dollars).
+pub(super) struct LimitRow {
+    pub name: &'static str,
+    pub limit: String,
+    pub limit_value: f64,
+    pub sessions: u64,
+    pub mean_usd: Option<f64>,
+}
+
+pub(super) fn budget_rows(answer: &Answer) -> Vec<LimitRow> {
+    let budget = &answer.scenario.model.budget;
+    let priced = answer.scenario.model.tariff.is_some();
+    answer
+        .summary
+        .stopped
+        .iter()
+        .map(|(limit, stopped)| {
+            let (name, text, limit_value) = match limit {
+                Limit::Dollars => {
+                    let usd = budget.dollars.unwrap_or_default().usd();
+                    ("dollars", money(usd), usd)
+                }
+                Limit::Turns => {
+                    let turns = budget.turns.unwrap_or(0);
+                    ("turns", format!("{} model calls", whole(turns)), turns as f64)
+                }
+                Limit::Tokens => {
+                    let tokens = budget.tokens.unwrap_or(0);
+                    ("tokens", format!("{} tokens, sent and written", whole(tokens)), tokens as f64)
+                }
+                Limit::Time => {
+                    let time_s = budget.time_s.unwrap_or(0.0);
+                    ("time", format!("{} without think time", seconds(time_s)), time_s)
+                }
+            };
+            let mean_usd = (stopped.sessions > 0 && priced).then(|| stopped.cost.usd() / stopped.sessions as f64);
+            LimitRow { name, limit: text, limit_value, sessions: stopped.sessions, mean_usd }
+        })
+        .collect()
+}
+
+/// "12.5 % of the sessions stopped, which had cost $4.87 on average".
+pub(super) fn budget_text(answer: &Answer, row: &LimitRow) -> String {
+    if row.sessions == 0 {
+        return format!("{}: stopped no session", row.limit);
+    }
+    let share = percent(row.sessions as f64 / answer.summary.sessions as f64);
+    let cost = row.mean_usd.map_or(String::new(), |usd| format!(", which had cost {} on average", money(usd)));
+    format!("{}: stopped {share} of the sessions{cost}", row.limit)
 }
 
 /// A month: the bill's estimate, and how far one month lies from another by chance.

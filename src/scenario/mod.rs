@@ -4,8 +4,11 @@
 //! refused) → `resolve` (rules between values, defaults, prices) → [`Model`]. All mistakes of a file come at once.
 
 mod distribution;
+mod limits;
 mod mistake;
+mod presets;
 mod raw;
+mod raw_tools;
 mod reader;
 mod resolve;
 mod tariffs;

@@ -5,15 +5,15 @@ use std::path::Path;
 
 use super::distribution::{Measure, distribution};
 use super::mistake::Mistake;
+use super::raw_tools::{RawBreaker, RawRetry, RawTool, read_breaker, read_retry_node, read_tool};
 use super::reader::{
-    At, Reader, Sink, as_table, boolean, chance, complain, duration, number, positive, positive_duration, tables, text,
-    texts, whole, word,
+    At, Reader, Sink, as_table, boolean, chance, complain, inline_table, number, positive, positive_duration, tables,
+    text, whole, word,
 };
 use super::tree::{Data, Node, Span, Table};
 use crate::dist::Dist;
-use crate::model::Jitter;
 
-const MOST: u64 = 1_000_000_000_000;
+pub(super) const MOST: u64 = 1_000_000_000_000;
 
 /// A scenario file, section by section.
 #[derive(Debug)]
@@ -27,7 +27,10 @@ pub(super) struct Raw {
     pub session: RawSession,
     pub tools: Vec<At<RawTool>>,
     pub retry: RawRetry,
+    pub breaker: Option<RawBreaker>,
     pub cache: RawCache,
+    pub context: RawContext,
+    pub budget: RawBudget,
     pub sessions_per_month: Option<At<u64>>,
     pub strategies: Vec<At<String>>,
 }
@@ -48,6 +51,13 @@ pub(super) struct RawModel {
     pub cached_prefill_rate: Option<At<f64>>,
     pub output_rate: Option<At<Dist>>,
     pub max_output: Option<At<u64>>,
+    pub timeout: Option<At<f64>>,
+    /// Whether `timeout` was written at all.
+    pub has_timeout: bool,
+    pub lost_request: Option<At<f64>>,
+    pub lost_reply: Option<At<f64>>,
+    pub rejected: Option<At<f64>>,
+    pub retry: RawRetry,
 }
 
 /// Overrides of the sheet, $ per million tokens or multiples of input.
@@ -91,37 +101,9 @@ pub(super) struct RawSession {
     pub max_turns: Option<At<u64>>,
     pub output: Option<At<Dist>>,
     pub one_at_a_time: Option<At<bool>>,
-}
-
-#[derive(Debug)]
-pub(super) struct RawTool {
-    pub name: Option<At<String>>,
-    pub calls: Option<At<Dist>>,
-    pub result: Option<At<Dist>>,
-    pub latency: Option<At<Dist>>,
-    pub timeout: Option<At<f64>>,
-    /// Whether `timeout` was written at all.
-    pub has_timeout: bool,
-    pub after: Vec<At<String>>,
-    pub lost_request: Option<At<f64>>,
-    pub lost_reply: Option<At<f64>>,
-    pub rejected: Option<At<f64>>,
-    pub reject_latency: Option<At<Dist>>,
-    pub idempotent: Option<At<bool>>,
-    pub error: Option<At<f64>>,
-    pub error_result: Option<At<u64>>,
-    pub price_usd: Option<At<f64>>,
-    pub server: Option<At<String>>,
-    pub retry: RawRetry,
-}
-
-#[derive(Debug, Default)]
-pub(super) struct RawRetry {
-    pub attempts: Option<At<u64>>,
-    pub base: Option<At<f64>>,
-    pub cap: Option<At<f64>>,
-    pub jitter: Option<At<Jitter>>,
-    pub deadline: Option<At<f64>>,
+    pub messages: Option<At<Dist>>,
+    pub message: Option<At<Dist>>,
+    pub think: Option<At<Dist>>,
 }
 
 #[derive(Debug, Default)]
@@ -130,24 +112,40 @@ pub(super) struct RawCache {
     pub lifetime: Option<At<Option<u64>>>,
     pub prefix_lifetime: Option<At<Option<u64>>>,
     pub warm_prefix: Option<At<f64>>,
+    pub keep_alive: Option<At<f64>>,
+    pub breaks: Option<At<RawBreaks>>,
+    pub caches_output: Option<At<bool>>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct RawBreaks {
+    pub tools: Option<At<f64>>,
+    pub system: Option<At<f64>>,
+    pub history: Option<At<f64>>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct RawContext {
+    pub window: Option<At<u64>>,
+    pub compact_at: Option<At<u64>>,
+    pub summary: Option<At<u64>>,
+    pub max_result: Option<At<u64>>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct RawBudget {
+    pub dollars: Option<At<f64>>,
+    pub turns: Option<At<u64>>,
+    pub tokens: Option<At<u64>>,
+    pub time: Option<At<f64>>,
+    /// Whether it is checked before each call.
+    pub before: Option<At<bool>>,
 }
 
 /// Reads all sections. `folder` is where the scenario's own files are looked for.
 pub(super) fn read(root: &Table, folder: &Path, sink: &Sink) -> Raw {
     let mut top = Reader::new(root, "the scenario", sink);
-    top.later(&[
-        "tool_search",
-        "agents",
-        "routing",
-        "outcome",
-        "breaker",
-        "context",
-        "budget",
-        "fleet",
-        "herd",
-        "thresholds",
-        "sweep",
-    ]);
+    top.later(&["tool_search", "agents", "routing", "outcome", "fleet", "herd", "thresholds", "sweep"]);
     let mut strategies = Vec::new();
     if let Some(node) = top.node("strategies")
         && let Some(table) = as_table(node, "strategies", sink)
@@ -161,7 +159,7 @@ pub(super) fn read(root: &Table, folder: &Path, sink: &Sink) -> Raw {
     let raw = Raw {
         title: top.get("title", text),
         run: top.table("run", "[run]", |r| read_run(r, sink)).unwrap_or_default(),
-        model: top.table("model", "[model]", |r| read_model(r, folder)).unwrap_or_default(),
+        model: top.table("model", "[model]", |r| read_model(r, folder, sink)).unwrap_or_default(),
         price: {
             let span = root.get("price").map(|node| node.span);
             RawPrice { span, ..top.table("price", "[price]", |r| read_price(r, sink)).unwrap_or_default() }
@@ -173,8 +171,11 @@ pub(super) fn read(root: &Table, folder: &Path, sink: &Sink) -> Raw {
             RawSession { span, ..top.table("session", "[session]", |r| read_session(r, folder)).unwrap_or_default() }
         },
         tools: list(&mut top, "tools", sink, |reader| read_tool(reader, folder, sink)),
-        retry: top.table("retry", "[retry]", read_retry).unwrap_or_default(),
-        cache: top.table("cache", "[cache]", read_cache).unwrap_or_default(),
+        retry: read_retry_node(&mut top, "[retry]", sink),
+        breaker: read_breaker(&mut top),
+        cache: top.table("cache", "[cache]", |r| read_cache(r, sink)).unwrap_or_default(),
+        context: top.table("context", "[context]", read_context).unwrap_or_default(),
+        budget: top.table("budget", "[budget]", read_budget).unwrap_or_default(),
         sessions_per_month: top
             .table("volume", "[volume]", |mut reader| {
                 let value = reader.get("sessions_per_month", |n, k, s| whole(n, k, 1, MOST, s));
@@ -233,15 +234,20 @@ fn read_run(mut reader: Reader<'_>, sink: &Sink) -> RawRun {
     run
 }
 
-fn read_model(mut reader: Reader<'_>, folder: &Path) -> RawModel {
-    reader.later(&["timeout", "rejected", "lost_request", "lost_reply", "retry"]);
+fn read_model(mut reader: Reader<'_>, folder: &Path, sink: &Sink) -> RawModel {
     let model = RawModel {
         name: reader.get("name", text),
         first_token: reader.get("first_token", |n, k, s| distribution(n, k, Measure::Duration, folder, s)),
-        prefill_rate: reader.get("prefill_rate", positive),
-        cached_prefill_rate: reader.get("cached_prefill_rate", positive),
-        output_rate: reader.get("output_rate", |n, k, s| distribution(n, k, Measure::Rate, folder, s)),
+        prefill_rate: reader.unless_off("prefill_rate", positive),
+        cached_prefill_rate: reader.unless_off("cached_prefill_rate", positive),
+        output_rate: reader.unless_off("output_rate", |n, k, s| distribution(n, k, Measure::Rate, folder, s)),
         max_output: reader.get("max_output", |n, k, s| whole(n, k, 1, MOST, s)),
+        has_timeout: reader.is_on("timeout"),
+        timeout: reader.unless_off("timeout", positive_duration),
+        lost_request: reader.get("lost_request", chance),
+        lost_reply: reader.get("lost_reply", chance),
+        rejected: reader.get("rejected", chance),
+        retry: read_retry_node(&mut reader, "`retry`", sink),
     };
     reader.finish();
     model
@@ -303,7 +309,7 @@ fn lifetime_seconds(text: &str) -> Option<u64> {
     u64::try_from(seconds).ok().filter(|s| *s > 0)
 }
 
-fn amount(node: &Node, key: &str, sink: &Sink) -> Option<f64> {
+pub(super) fn amount(node: &Node, key: &str, sink: &Sink) -> Option<f64> {
     let value = number(node, key, sink)?;
     if value < 0.0 {
         complain(sink, Mistake::at(node.span, format!("`{key}` can't be negative")).label("below zero"));
@@ -360,82 +366,64 @@ fn read_server(mut reader: Reader<'_>, sink: &Sink) -> RawServer {
 }
 
 fn read_session(mut reader: Reader<'_>, folder: &Path) -> RawSession {
-    reader.later(&["messages", "message", "think"]);
     let session = RawSession {
         span: None,
         has_turns: reader.node("turns").is_some(),
         turns: reader.get("turns", |n, k, s| distribution(n, k, Measure::Count, folder, s)),
-        max_turns: reader.get("max_turns", |n, k, s| whole(n, k, 1, crate::model::MOST_TURNS, s)),
+        max_turns: reader.unless_off("max_turns", |n, k, s| whole(n, k, 1, crate::model::MOST_TURNS, s)),
         output: reader.get("output", |n, k, s| distribution(n, k, Measure::Tokens, folder, s)),
         one_at_a_time: reader.get("tool_calls", |n, k, s| word(n, k, &[("parallel", false), ("sequential", true)], s)),
+        messages: reader.get("messages", |n, k, s| distribution(n, k, Measure::Count, folder, s)),
+        message: reader.get("message", |n, k, s| distribution(n, k, Measure::Tokens, folder, s)),
+        think: reader.get("think", |n, k, s| distribution(n, k, Measure::Duration, folder, s)),
     };
     reader.finish();
     session
 }
 
-fn read_tool(mut reader: Reader<'_>, folder: &Path, sink: &Sink) -> RawTool {
-    reader.later(&["hedge_after", "approval", "capacity", "queue", "agent"]);
-    let tool = RawTool {
-        name: reader.get("name", text),
-        calls: reader.get("calls", |n, k, s| distribution(n, k, Measure::Count, folder, s)),
-        result: reader.get("result", |n, k, s| distribution(n, k, Measure::Tokens, folder, s)),
-        latency: reader.get("latency", |n, k, s| distribution(n, k, Measure::Duration, folder, s)),
-        has_timeout: reader.node("timeout").is_some(),
-        timeout: reader.get("timeout", positive_duration),
-        after: reader.get("after", texts).map(|at| at.value).unwrap_or_default(),
-        lost_request: reader.get("lost_request", chance),
-        lost_reply: reader.get("lost_reply", chance),
-        rejected: reader.get("rejected", chance),
-        reject_latency: reader.get("reject_latency", |n, k, s| distribution(n, k, Measure::Duration, folder, s)),
-        idempotent: reader.get("idempotent", boolean),
-        error: reader.get("error", chance),
-        error_result: reader.get("error_result", |n, k, s| whole(n, k, 0, 1_000_000_000, s)),
-        price_usd: reader.get("price", amount),
-        server: reader.get("server", text),
-        retry: match reader.node("retry") {
-            Some(Node { data: Data::String(preset), span }) => {
-                complain(
-                    sink,
-                    Mistake::at(*span, format!("the retry preset \"{preset}\" isn't supported yet"))
-                        .label("presets come later")
-                        .help("write the policy out: retry = { attempts = 3, base = \"500ms\", cap = \"8s\" }"),
-                );
-                RawRetry::default()
-            }
-            _ => reader.table("retry", "`retry`", read_retry).unwrap_or_default(),
-        },
-    };
-    reader.finish();
-    tool
-}
-
-fn read_retry(mut reader: Reader<'_>) -> RawRetry {
-    const JITTERS: [(&str, Jitter); 4] = [
-        ("full", Jitter::Full),
-        ("none", Jitter::None),
-        ("equal", Jitter::Equal),
-        ("decorrelated", Jitter::Decorrelated),
-    ];
-    let retry = RawRetry {
-        attempts: reader.get("attempts", |n, k, s| whole(n, k, 1, 1_000, s)),
-        base: reader.get("base", duration),
-        cap: reader.get("cap", duration),
-        jitter: reader.get("jitter", |n, k, s| word(n, k, &JITTERS, s)),
-        deadline: reader.get("deadline", positive_duration),
-    };
-    reader.finish();
-    retry
-}
-
-fn read_cache(mut reader: Reader<'_>) -> RawCache {
-    reader.later(&["keep_alive", "breaks"]);
+fn read_cache(mut reader: Reader<'_>, sink: &Sink) -> RawCache {
     let cache = RawCache {
         lifetime: reader.get("lifetime", lifetime),
         prefix_lifetime: reader.get("prefix_lifetime", lifetime),
         warm_prefix: reader.get("warm_prefix", chance),
+        keep_alive: reader.unless_off("keep_alive", positive_duration),
+        breaks: reader.unless_off("breaks", |node, key, _| {
+            let mut reader = Reader::new(inline_table(node, key, "{ history = 0.01 }", sink)?, "`breaks`", sink);
+            let breaks = RawBreaks {
+                tools: reader.get("tools", chance),
+                system: reader.get("system", chance),
+                history: reader.get("history", chance),
+            };
+            reader.finish();
+            Some(breaks)
+        }),
+        caches_output: reader.get("caches_output", boolean),
     };
     reader.finish();
     cache
+}
+
+fn read_context(mut reader: Reader<'_>) -> RawContext {
+    let context = RawContext {
+        window: reader.get("window", |n, k, s| whole(n, k, 1, MOST, s)),
+        compact_at: reader.unless_off("compact_at", |n, k, s| whole(n, k, 1, MOST, s)),
+        summary: reader.get("summary", |n, k, s| whole(n, k, 0, MOST, s)),
+        max_result: reader.unless_off("max_result", |n, k, s| whole(n, k, 0, MOST, s)),
+    };
+    reader.finish();
+    context
+}
+
+fn read_budget(mut reader: Reader<'_>) -> RawBudget {
+    let budget = RawBudget {
+        dollars: reader.unless_off("dollars", positive),
+        turns: reader.unless_off("turns", |n, k, s| whole(n, k, 1, crate::model::MOST_TURNS, s)),
+        tokens: reader.unless_off("tokens", |n, k, s| whole(n, k, 1, MOST, s)),
+        time: reader.unless_off("time", positive_duration),
+        before: reader.get("check", |n, k, s| word(n, k, &[("before", true), ("after", false)], s)),
+    };
+    reader.finish();
+    budget
 }
 
 /// "off" (the inner `None`) or whole seconds; the outer `None` for a mistake.

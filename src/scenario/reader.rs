@@ -49,6 +49,16 @@ impl<'t> Reader<'t> {
         Some(At { value, span: node.span })
     }
 
+    /// Reads the value under a key that can be "off", which is the same as leaving it out.
+    pub fn unless_off<T>(&mut self, key: &str, read: impl FnOnce(&'t Node, &str, &Sink) -> Option<T>) -> Option<At<T>> {
+        if self.is_on(key) { self.get(key, read) } else { None }
+    }
+
+    /// Whether a key is there, and isn't "off".
+    pub fn is_on(&mut self, key: &str) -> bool {
+        self.node(key).is_some_and(|node| !matches!(&node.data, Data::String(given) if given == "off"))
+    }
+
     /// A subtable, read by `read`.
     pub fn table<T>(&mut self, key: &str, name: &str, read: impl FnOnce(Reader<'t>) -> T) -> Option<T> {
         let node = self.node(key)?;
@@ -133,6 +143,15 @@ pub(super) fn as_table<'t>(node: &'t Node, key: &str, sink: &Sink) -> Option<&'t
             None
         }
     }
+}
+
+/// A table that is written in one line, as in the example.
+pub(super) fn inline_table<'t>(node: &'t Node, key: &str, example: &str, sink: &Sink) -> Option<&'t Table> {
+    if let Data::Table(table) = &node.data {
+        return Some(table);
+    }
+    complain(sink, wrong_kind(node, key, "a table", &format!("{key} = {example}")));
+    None
 }
 
 /// A list of tables, `[[name]]`.

@@ -2,12 +2,12 @@
 //! numbers.
 
 use super::mistake::Mistake;
-use super::raw::{Raw, RawCache};
+use super::raw::{Raw, RawBreaks, RawCache};
 use super::reader::{At, Sink, complain};
 use super::tree::Span;
-use super::{PriceInfo, RunOptions, tariffs, tools};
+use super::{PriceInfo, RunOptions, limits, tariffs, tools};
 use crate::dist::{Dist, Whole};
-use crate::model::{Cache, MOST_CALLS, MOST_TURNS, Model, Prompt, Timing};
+use crate::model::{Breaks, Cache, MOST_CALLS, MOST_TURNS, Model, Prompt, Timing};
 use crate::price::{Row, lifetime_label};
 use crate::stats::Target;
 
@@ -43,27 +43,39 @@ pub(super) fn resolve(raw: &Raw, sink: &Sink) -> Resolved {
         complain(sink, mistake.help("for example turns = 50, or turns = { geometric = { mean = 12 } }"));
     }
     let tokens = |at: &Option<At<Dist>>, key: &str| whole_law(at.as_ref(), key, 0.0, 0, sink);
+    let priced = raw.model.name.is_some() || tariffs::any_price(&raw.price);
+    let (faults, retry) = limits::model_faults(raw, sink, &mut notes);
+    let output = tokens(&session.output, "output");
     let model = Model {
         prompt: Prompt {
             definitions: servers.iter().map(|s| s.1).collect(),
             system: tokens(&raw.prompt.system, "system"),
             task: tokens(&raw.prompt.task, "task"),
         },
+        conversation: limits::conversation(raw, sink),
         turns: whole_law(session.turns.as_ref(), "turns", 1.0, 1, sink),
         max_turns: session.max_turns.map_or(u64::MAX, |at| at.value),
-        window_tokens: row.as_ref().and_then(|r| r.context_tokens).unwrap_or(u64::MAX),
-        output: tokens(&session.output, "output"),
+        output: match max_output(raw, row.as_ref()) {
+            Some(most) => output.capped(most),
+            None => output,
+        },
         timing: timing(raw, sink),
+        faults,
+        retry,
         phase,
         cache,
+        context: limits::context(raw, row.as_ref(), sink),
+        budget: limits::budget(raw, row.as_ref(), priced, sink),
         tariff,
     };
     check_zero_turns(raw, sink);
+    limits::check_context(raw, &model, sink);
+    limits::check_budget(raw, &model, sink);
+    check_timeout(raw, &model, sink);
     check_output(raw, &model, row.as_ref(), sink, &mut notes);
     check_sizes(raw, &model, sink);
-    let unpriced = raw.model.name.is_none() && !tariffs::any_price(&raw.price);
     if let Some(at) = &raw.sessions_per_month
-        && unpriced
+        && !priced
     {
         complain(
             sink,
@@ -74,7 +86,7 @@ pub(super) fn resolve(raw: &Raw, sink: &Sink) -> Resolved {
     }
     for (tool, at) in model.phase.tools.iter().zip(&raw.tools) {
         if tool.price.0 > 0
-            && unpriced
+            && !priced
             && let Some(price) = &at.value.price_usd
         {
             complain(
@@ -189,19 +201,41 @@ fn timing(raw: &Raw, sink: &Sink) -> Timing {
     }
 }
 
+/// The most tokens that one call can write, where it is known.
+fn max_output(raw: &Raw, row: Option<&Row>) -> Option<u64> {
+    raw.model.max_output.map(|at| at.value).or(row.and_then(|r| r.max_output_tokens))
+}
+
+/// A timeout that no model call can keep.
+fn check_timeout(raw: &Raw, model: &Model, sink: &Sink) {
+    let Some(at) = raw.model.timeout else { return };
+    let writing_s = match &model.timing.output_rate {
+        None => 0.0,
+        Some(rate) => model.output.quantile(0.001) / rate.quantile(0.999),
+    };
+    let fastest_s = model.timing.first_token_s.quantile(0.001) + writing_s;
+    if fastest_s > at.value {
+        complain(
+            sink,
+            Mistake::at(at.span, "hardly any model call would be complete within this `timeout`")
+                .label(format!("the fastest take {fastest_s:.3} s"))
+                .help("a longer timeout, or a shorter output"),
+        );
+    }
+}
+
 fn check_output(raw: &Raw, model: &Model, row: Option<&Row>, sink: &Sink, notes: &mut Vec<String>) {
-    let limit = raw.model.max_output.map(|at| at.value).or(row.and_then(|r| r.max_output_tokens));
-    if let (Some(limit), Some(At { span, .. })) = (limit, &raw.session.output) {
-        let beyond = model.output.at_least(limit + 1);
+    if let (Some(limit), Some(At { span, .. })) = (max_output(raw, row), &raw.session.output) {
+        let beyond = model.output.cut_chance();
         if beyond > 0.5 {
             complain(
                 sink,
                 Mistake::at(*span, format!("`output` is above the {limit} tokens that one call can write"))
                     .label("more than `max_output`"),
             );
-        } else if beyond > 1e-6 {
+        } else if beyond > 1e-4 {
             notes.push(format!(
-                "{:.2} % of the outputs are longer than the {limit} tokens that one call can write; they aren't cut",
+                "{:.2} % of the outputs are longer than the {limit} tokens that one call can write, and are cut there",
                 beyond * 100.0
             ));
         }
@@ -209,12 +243,11 @@ fn check_output(raw: &Raw, model: &Model, row: Option<&Row>, sink: &Sink, notes:
     let first = model.prompt.definition_tokens()
         + model.prompt.system.as_constant().unwrap_or(0)
         + model.prompt.task.as_constant().unwrap_or(0);
-    if first > model.window_tokens {
+    let window_tokens = model.context.window_tokens;
+    if first > window_tokens {
         let span = raw.prompt.system.as_ref().or(raw.prompt.task.as_ref()).map(|at| at.span);
-        let text = format!(
-            "the first prompt, {first} tokens, doesn't fit the model's window of {} tokens",
-            model.window_tokens
-        );
+        let text =
+            format!("the first prompt, {first} tokens, doesn't fit the model's window of {window_tokens} tokens");
         let mistake = Mistake::maybe_at(span, text);
         complain(sink, mistake.label("no session could begin").help("shorten the prompt or choose a larger model"));
     }
@@ -235,7 +268,16 @@ fn check_sizes(raw: &Raw, model: &Model, sink: &Sink) {
         }
         return;
     }
-    let mut growth = rare(&model.output);
+    let messages = rare(&model.conversation.messages);
+    let turns = turns * messages;
+    if turns > MOST_TURNS as f64 {
+        if let Some(At { span, .. }) = &raw.session.messages {
+            let text = format!("`messages` times `turns` could reach {turns:.3e} calls; {MOST_TURNS} is the most");
+            complain(sink, Mistake::at(*span, text).label("too many"));
+        }
+        return;
+    }
+    let mut growth = rare(&model.output) + rare(&model.conversation.message);
     for (tool, at) in model.phase.tools.iter().zip(&raw.tools) {
         let calls = rare(&tool.calls);
         if calls > MOST_CALLS as f64 {
@@ -288,17 +330,7 @@ fn cache(raw: &RawCache, row: Option<&Row>, sink: &Sink) -> Cache {
             _ => {}
         }
     }
-    if let Some(at) = raw.warm_prefix
-        && at.value > 0.0
-        && lifetime.is_none()
-    {
-        complain(
-            sink,
-            Mistake::at(at.span, "`warm_prefix` without a cache")
-                .label("nothing can be warm")
-                .help("give [cache] lifetime = \"5m\""),
-        );
-    }
+    check_cache(raw, lifetime, sink);
     Cache {
         enabled: lifetime.is_some(),
         lifetime_s: lifetime.unwrap_or(0) as f64,
@@ -306,5 +338,50 @@ fn cache(raw: &RawCache, row: Option<&Row>, sink: &Sink) -> Cache {
         warm_prefix: raw.warm_prefix.map_or(0.0, |at| at.value),
         min_tokens: row.map_or(0, |r| r.min_cacheable_tokens),
         granularity_tokens: row.map_or(1, |r| r.hit_granularity_tokens.max(1)),
+        keep_alive_s: raw.keep_alive.map_or(f64::INFINITY, |at| at.value),
+        breaks: raw.breaks.as_ref().map_or_else(Breaks::default, |at| breaks(&at.value)),
+        caches_output: raw.caches_output.is_some_and(|at| at.value),
+    }
+}
+
+fn breaks(raw: &RawBreaks) -> Breaks {
+    let chance = |at: Option<At<f64>>| at.map_or(0.0, |at| at.value);
+    Breaks { tools: chance(raw.tools), system: chance(raw.system), history: chance(raw.history) }
+}
+
+/// What keeps a cache warm or breaks it needs a cache.
+fn check_cache(raw: &RawCache, lifetime: Option<u64>, sink: &Sink) {
+    let extras = [
+        ("warm_prefix", raw.warm_prefix.filter(|at| at.value > 0.0).map(|at| at.span), "nothing can be warm"),
+        ("keep_alive", raw.keep_alive.map(|at| at.span), "nothing to keep alive"),
+        (
+            "breaks",
+            raw.breaks.as_ref().filter(|at| breaks(&at.value).any()).map(|at| at.span),
+            "nothing that could break",
+        ),
+        ("caches_output", raw.caches_output.filter(|at| at.value).map(|at| at.span), "nothing is cached"),
+    ];
+    let Some(lifetime) = lifetime else {
+        for (key, span, label) in extras {
+            if let Some(span) = span {
+                complain(
+                    sink,
+                    Mistake::at(span, format!("`{key}` without a cache"))
+                        .label(label)
+                        .help("give [cache] lifetime = \"5m\""),
+                );
+            }
+        }
+        return;
+    };
+    if let Some(at) = raw.keep_alive
+        && at.value > lifetime as f64
+    {
+        complain(
+            sink,
+            Mistake::at(at.span, "`keep_alive` is longer than `lifetime`: each ping would come too late")
+                .label(format!("longer than {}", lifetime_label(lifetime)))
+                .help("a little less than the lifetime keeps the cache warm with the fewest pings"),
+        );
     }
 }

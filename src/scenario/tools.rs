@@ -1,12 +1,13 @@
 //! Servers and tools: names, order, faults, retries.
 
 use super::mistake::Mistake;
-use super::raw::{Raw, RawRetry, RawTool};
+use super::raw::Raw;
+use super::raw_tools::{RawRetry, RawTool};
 use super::reader::{At, Sink, complain, nearest};
 use super::resolve::{finite_mean, whole_law};
 use super::tree::Span;
 use crate::dist::Dist;
-use crate::model::{Jitter, MOST_TOOLS, Phase, Retry, Tool};
+use crate::model::{Approval, Breaker, Faults, MOST_TOOLS, Phase, Retry, Tool};
 use crate::price::PicoUsd;
 
 /// Names and definition tokens of the servers.
@@ -102,8 +103,34 @@ pub(super) fn tools(raw: &Raw, servers: &[(String, u64)], sink: &Sink) -> (Vec<S
         after.push(before);
     }
     let order = order(raw, &names, &after, sink);
-    let tools = raw.tools.iter().map(|at| tool(&at.value, at.span, &raw.retry, sink)).collect();
-    (names, Phase { tools, order, after, one_at_a_time })
+    let tools: Vec<Tool> = raw.tools.iter().map(|at| tool(&at.value, at.span, raw, sink)).collect();
+    let breaker = breaker(raw, &tools, sink);
+    (names, Phase { tools, order, after, one_at_a_time, breaker })
+}
+
+fn breaker(raw: &Raw, tools: &[Tool], sink: &Sink) -> Option<Breaker> {
+    let breaker = raw.breaker.as_ref()?;
+    let (Some(failures), Some(cooldown)) = (&breaker.failures, &breaker.cooldown) else {
+        if breaker.is_complete {
+            return None;
+        }
+        complain(
+            sink,
+            Mistake::at(breaker.span, "[breaker] needs `failures` and `cooldown`")
+                .label("when does it open, and for how long?")
+                .help("for example failures = 5 and cooldown = \"30s\""),
+        );
+        return None;
+    };
+    if !tools.iter().any(|tool| tool.faults.any()) {
+        complain(
+            sink,
+            Mistake::at(breaker.span, "[breaker] over tools of which no attempt can fail")
+                .label("never opens")
+                .help("say how a tool fails: rejected, lost_request, lost_reply or a timeout"),
+        );
+    }
+    Some(Breaker { failures: failures.value, cooldown_s: cooldown.value })
 }
 
 fn unknown_name(name: &str, span: Span, what: &str, known: &[&str], sink: &Sink) {
@@ -147,15 +174,35 @@ fn order(raw: &Raw, names: &[String], after: &[Vec<usize>], sink: &Sink) -> Vec<
     order
 }
 
-fn tool(raw: &RawTool, span: Span, defaults: &RawRetry, sink: &Sink) -> Tool {
+/// The chances of an attempt: lost on the way, rejected, reply lost. `has_timeout` is whether one was written at all.
+pub(super) fn faults(
+    [lost_request, rejected, lost_reply]: [&Option<At<f64>>; 3],
+    timeout: Option<At<f64>>,
+    has_timeout: bool,
+    span: Option<Span>,
+    sink: &Sink,
+) -> Faults {
     let value = |at: &Option<At<f64>>| at.map_or(0.0, |at| at.value);
-    let (lost_request, rejected, lost_reply) = (value(&raw.lost_request), value(&raw.rejected), value(&raw.lost_reply));
+    for (key, at) in [("lost_request", lost_request), ("lost_reply", lost_reply)] {
+        if let Some(at) = at
+            && at.value > 0.0
+            && !has_timeout
+        {
+            complain(
+                sink,
+                Mistake::at(at.span, format!("`{key}` needs a `timeout`: how else would the client notice?"))
+                    .label("never noticed")
+                    .help("for example timeout = \"10s\""),
+            );
+        }
+    }
+    let last = [lost_reply, rejected, lost_request].into_iter().flatten().next().map(|at| at.span).or(span);
+    let (lost_request, rejected, lost_reply) = (value(lost_request), value(rejected), value(lost_reply));
     if lost_request + rejected + lost_reply > 1.0 {
-        let last = [&raw.lost_reply, &raw.rejected, &raw.lost_request].into_iter().flatten().next();
         complain(
             sink,
-            Mistake::at(
-                last.map_or(span, |at| at.span),
+            Mistake::maybe_at(
+                last,
                 format!(
                     "lost_request + rejected + lost_reply come to {}: more than all attempts",
                     ((lost_request + rejected + lost_reply) * 1e9).round() / 1e9
@@ -164,16 +211,23 @@ fn tool(raw: &RawTool, span: Span, defaults: &RawRetry, sink: &Sink) -> Tool {
             .label("chances of one attempt"),
         );
     }
-    for (key, at) in [("lost_request", &raw.lost_request), ("lost_reply", &raw.lost_reply)] {
-        if let Some(at) = at
-            && at.value > 0.0
-            && !raw.has_timeout
-        {
+    Faults { timeout_s: timeout.map_or(f64::INFINITY, |at| at.value), lost_request, rejected, lost_reply }
+}
+
+fn tool(raw: &RawTool, span: Span, scenario: &Raw, sink: &Sink) -> Tool {
+    let value = |at: &Option<At<f64>>| at.map_or(0.0, |at| at.value);
+    let chances = [&raw.lost_request, &raw.rejected, &raw.lost_reply];
+    let faults = faults(chances, raw.timeout, raw.has_timeout, Some(span), sink);
+    let retry = retry(&[&raw.retry, &scenario.retry]);
+    let approval = approval(raw, sink);
+    if let Some(at) = raw.hedge_after {
+        let patience_s = faults.timeout_s.min(retry.deadline_s);
+        if at.value >= patience_s {
             complain(
                 sink,
-                Mistake::at(at.span, format!("`{key}` needs a `timeout`: how else would the client notice?"))
-                    .label("never noticed")
-                    .help("for example timeout = \"10s\""),
+                Mistake::at(at.span, "`hedge_after` isn't below the time after which an attempt is given up")
+                    .label(format!("no second copy would be sent before {patience_s} s"))
+                    .help("hedge at about the 95th percentile of the latency"),
             );
         }
     }
@@ -189,16 +243,16 @@ fn tool(raw: &RawTool, span: Span, defaults: &RawRetry, sink: &Sink) -> Tool {
     }
     if let Some(at) = &raw.error_result
         && at.value > 0
-        && lost_request + rejected + lost_reply + value(&raw.error) <= 0.0
+        && faults.chance() + value(&raw.error) <= 0.0
         && !raw.has_timeout
-        && raw.retry.deadline.is_none()
-        && defaults.deadline.is_none()
+        && retry.deadline_s.is_infinite()
+        && approval.as_ref().is_none_or(|approval| approval.denied <= 0.0)
     {
         complain(
             sink,
             Mistake::at(at.span, "`error_result` of a tool that can't fail")
                 .label("never used")
-                .help("say how it fails: error, rejected, lost_request, lost_reply or a timeout"),
+                .help("say how it fails: error, rejected, lost_request, lost_reply, a timeout, or a denied approval"),
         );
     }
     let price = match raw.price_usd {
@@ -214,35 +268,72 @@ fn tool(raw: &RawTool, span: Span, defaults: &RawRetry, sink: &Sink) -> Tool {
         Some(at) if raw.timeout.is_some() => at.value.clone(),
         Some(at) => finite_mean(at.value.clone(), "latency", at.span, sink),
     };
+    let max_result = scenario.context.max_result.map_or(u64::MAX, |at| at.value);
     Tool {
         calls: whole_law(raw.calls.as_ref(), "calls", 1.0, 0, sink),
-        result: whole_law(raw.result.as_ref(), "result", 0.0, 0, sink),
-        error_result_tokens: raw.error_result.map_or(0, |at| at.value),
+        result: whole_law(raw.result.as_ref(), "result", 0.0, 0, sink).capped(max_result),
+        error_result_tokens: raw.error_result.map_or(0, |at| at.value).min(max_result),
         latency_s,
-        timeout_s: raw.timeout.map_or(f64::INFINITY, |at| at.value),
-        lost_request,
-        rejected,
-        lost_reply,
+        faults,
         reject_latency_s: match &raw.reject_latency {
             None => Dist::constant(0.0),
             Some(at) => finite_mean(at.value.clone(), "reject_latency", at.span, sink),
         },
+        hedge_after_s: raw.hedge_after.map_or(f64::INFINITY, |at| at.value),
+        approval,
         error: value(&raw.error),
         idempotent: raw.idempotent.is_some_and(|at| at.value),
         price,
-        retry: retry(&raw.retry, defaults),
+        retry,
     }
 }
 
-fn retry(own: &RawRetry, defaults: &RawRetry) -> Retry {
-    let pick = |own: &Option<At<f64>>, default: &Option<At<f64>>, otherwise: f64| {
-        own.or(*default).map_or(otherwise, |at| at.value)
+fn approval(raw: &RawTool, sink: &Sink) -> Option<Approval> {
+    let At { value: approval, span } = raw.approval.as_ref()?;
+    let Some(share) = approval.share else {
+        if approval.has_share {
+            return None;
+        }
+        complain(
+            sink,
+            Mistake::at(*span, "`approval` needs a `share`: how many of the calls wait for a person?")
+                .label("which calls?")
+                .help("for example approval = { share = 0.05, wait = { exponential = { mean = \"2m\" } } }"),
+        );
+        return None;
     };
-    Retry {
-        attempts: own.attempts.or(defaults.attempts).map_or(1, |at| at.value as u32),
-        base_s: pick(&own.base, &defaults.base, 0.5),
-        cap_s: pick(&own.cap, &defaults.cap, 8.0),
-        jitter: own.jitter.or(defaults.jitter).map_or(Jitter::Full, |at| at.value),
-        deadline_s: pick(&own.deadline, &defaults.deadline, f64::INFINITY),
+    Some(Approval {
+        share: share.value,
+        wait_s: match &approval.wait {
+            None => Dist::constant(0.0),
+            Some(at) => finite_mean(at.value.clone(), "wait", at.span, sink),
+        },
+        denied: approval.denied.map_or(0.0, |at| at.value),
+    })
+}
+
+/// A policy from its own keys, then those of the presets and tables behind it, nearest first.
+pub(super) fn retry(layers: &[&RawRetry]) -> Retry {
+    let mut retry = Retry::NEVER;
+    for layer in layers.iter().rev() {
+        if let Some(preset) = layer.preset {
+            retry = preset.retry;
+        }
+        if let Some(at) = layer.attempts {
+            retry.attempts = at.value as u32;
+        }
+        if let Some(at) = layer.base {
+            (retry.base_s, retry.rejected_base_s) = (at.value, at.value);
+        }
+        if let Some(at) = layer.cap {
+            retry.cap_s = at.value;
+        }
+        if let Some(at) = layer.jitter {
+            retry.jitter = at.value;
+        }
+        if let Some(at) = layer.deadline {
+            retry.deadline_s = at.value;
+        }
     }
+    retry
 }

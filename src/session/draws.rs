@@ -2,18 +2,35 @@
 
 use rand::Rng;
 
+use crate::dist::{Dist, Whole};
+
 /// What a random stream is for. A stream depends on (seed, session, purpose, turn) alone, so that the same session
 /// number meets the same outputs, latencies and faults under every strategy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum Purpose {
+    /// How many messages a session handles.
+    Messages,
+    /// How many calls a message's loop has; the turn is the message's number from 0.
     Turns,
+    /// Tokens of a later message; the turn is its number.
+    Message,
+    /// The wait before a later message; the turn is its number.
+    Think,
     System,
     Task,
     Warm,
     Output,
     FirstToken,
     OutputRate,
+    /// Whether the first attempt of a model call is lost, rejected or executed.
+    ModelFate,
+    /// All that happens in a model call after its first attempt failed.
+    ModelRetry,
+    /// All that is drawn for the summary before a turn.
+    Summary,
+    /// Which earlier bytes changed before a turn, and where.
+    Breaks,
     /// How many calls a tool makes.
     Calls {
         tool: usize,
@@ -34,7 +51,16 @@ pub enum Purpose {
     Error {
         tool: usize,
     },
-    /// All that happens in one call after its first attempt failed.
+    /// Whether a call waits for a person, and whether the person says no: two uniforms a call.
+    Approval {
+        tool: usize,
+    },
+    /// How long a call waits for a person.
+    ApprovalWait {
+        tool: usize,
+        call: u64,
+    },
+    /// All that happens in one call after its first attempt failed or was hedged.
     Retry {
         tool: usize,
         call: u64,
@@ -57,5 +83,24 @@ pub trait Draws {
     #[inline]
     fn uniform(&self, purpose: Purpose, turn: u64, index: u64) -> f64 {
         (self.bits(purpose, turn, index) >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
+    }
+}
+
+/// A whole number: by inversion of one uniform where that is a look into a table, else from a stream.
+#[inline]
+pub(super) fn draw_whole<D: Draws>(draws: &D, law: &Whole, purpose: Purpose, turn: u64) -> u64 {
+    match law.as_constant() {
+        Some(value) => value,
+        None if law.has_table() => law.at(draws.bits(purpose, turn, 0)),
+        None => law.draw(&mut draws.stream(purpose, turn)),
+    }
+}
+
+/// A real number from its stream.
+#[inline]
+pub(super) fn draw_real<D: Draws>(draws: &D, law: &Dist, purpose: Purpose, turn: u64) -> f64 {
+    match law.as_constant() {
+        Some(value) => value,
+        None => law.draw(&mut draws.stream(purpose, turn)),
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! A call's prompt is definitions, system, task, history, in this order; a hit covers its beginning. Most calls hit
 //! nothing, exactly the prefix (definitions + system), or everything up to the history, so three counters stand for
-//! the fixed part and the rest is kept call by call.
+//! the fixed part and the rest is kept call by call. Summaries, pings and lost replies are kept apart.
 
-use crate::price::{PicoUsd, Tariff};
+use crate::price::{PicoUsd, Rates, Tariff, Usage};
 
 /// The class that a prompt token is billed in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,8 +32,26 @@ pub enum Source {
     History,
 }
 
+/// A request whose money isn't split by what its tokens are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lump {
+    /// The request of a summary.
+    Compaction,
+    /// A ping that keeps the cache warm.
+    KeepAlive,
+    /// A model call whose reply was lost.
+    LostReply,
+}
+
 /// Tokens by [`Class`], in its order.
 type Classes = [u64; 4];
+
+/// Tokens of requests of one kind in one tier.
+#[derive(Debug, Clone, Copy, Default)]
+struct Tokens {
+    classes: Classes,
+    output: u64,
+}
 
 #[derive(Debug, Default)]
 struct TierLedger {
@@ -54,10 +72,15 @@ struct TierLedger {
 /// The quantities of one session.
 #[derive(Debug)]
 pub struct Ledger {
+    /// Tools, system and task; without the task once it was replaced by a summary.
     fixed_tokens: u64,
+    task_tokens: u64,
     prefix_tokens: u64,
-    caches: bool,
-    tiers: [TierLedger; 2],
+    /// By tier, before the first summary and after it.
+    tiers: [TierLedger; 4],
+    after_summary: bool,
+    lumps: [[Tokens; 2]; 3],
+    any_lump: bool,
 }
 
 /// A session's quantities and, where there are prices, its line items.
@@ -76,11 +99,15 @@ pub struct Bill {
     pub task: PicoUsd,
     /// Money for the history.
     pub history: PicoUsd,
-    /// Money for output.
+    /// Money for the output of turns.
     pub output: PicoUsd,
+    /// Money by [`Lump`], input and output.
+    pub lumps: [PicoUsd; 3],
     /// Money for all input.
     pub input: PicoUsd,
-    /// Money for all input at the plain price.
+    /// Money for all output.
+    pub all_output: PicoUsd,
+    /// Money for all input at the plain price, pings left out: without a cache there would be none.
     pub input_without_cache: PicoUsd,
 }
 
@@ -89,18 +116,65 @@ impl Bill {
     pub fn tokens(&self, class: Class) -> u64 {
         self.classes[class as usize]
     }
+
+    /// Money by kind of request.
+    pub fn lump(&self, lump: Lump) -> PicoUsd {
+        self.lumps[lump as usize]
+    }
+
+    /// Adds prompt tokens and their money, which it returns.
+    fn add_input(&mut self, classes: Classes, rates: Option<&Rates>, without_cache_too: bool) -> PicoUsd {
+        for (sum, tokens) in self.classes.iter_mut().zip(classes) {
+            *sum += tokens;
+        }
+        let Some(rates) = rates else { return PicoUsd::default() };
+        if without_cache_too {
+            self.input_without_cache += rates.input * classes.iter().sum();
+        }
+        let cost = rates.read * classes[0]
+            + rates.write_prefix * classes[1]
+            + rates.write_messages * classes[2]
+            + rates.input * classes[3];
+        self.input += cost;
+        cost
+    }
 }
 
 impl Ledger {
-    pub(super) fn new(fixed_tokens: u64, prefix_tokens: u64, caches: bool) -> Self {
-        Self { fixed_tokens, prefix_tokens, caches, tiers: Default::default() }
+    pub(super) fn new(prefix_tokens: u64, task_tokens: u64) -> Self {
+        Self {
+            fixed_tokens: prefix_tokens + task_tokens,
+            task_tokens,
+            prefix_tokens,
+            tiers: Default::default(),
+            after_summary: false,
+            lumps: Default::default(),
+            any_lump: false,
+        }
+    }
+
+    /// From now on a summary stands for all messages.
+    pub(super) fn summarised(&mut self) {
+        self.after_summary = true;
+        self.fixed_tokens = self.prefix_tokens;
+    }
+
+    /// Books a request that isn't a turn.
+    pub(super) fn lump(&mut self, lump: Lump, tier: usize, usage: &Usage) {
+        self.any_lump = true;
+        let tokens = &mut self.lumps[lump as usize][tier];
+        let more = [usage.read_tokens, usage.written_prefix_tokens, usage.written_messages_tokens, usage.plain_tokens];
+        for (sum, tokens) in tokens.classes.iter_mut().zip(more) {
+            *sum += tokens;
+        }
+        tokens.output += usage.output_tokens;
     }
 
     /// Books one call; `cacheable` says whether what misses the cache is written to it.
     #[inline]
     pub(super) fn call(&mut self, tier: usize, prompt: u64, hit: u64, cacheable: bool, output: u64) {
         let (fixed, prefix) = (self.fixed_tokens, self.prefix_tokens);
-        let ledger = &mut self.tiers[tier];
+        let ledger = &mut self.tiers[tier + 2 * usize::from(self.after_summary)];
         let history = prompt - fixed;
         let history_read = hit.saturating_sub(fixed);
         ledger.output_tokens += output;
@@ -141,38 +215,52 @@ impl Ledger {
 
     pub(super) fn bill(&self, definitions: &[u64], system_tokens: u64, tariff: Option<&Tariff>) -> Bill {
         let mut bill = Bill { definitions: vec![PicoUsd::default(); definitions.len()], ..Bill::default() };
-        for (tier, ledger) in self.tiers.iter().enumerate() {
-            let rates = tariff.map(|t| *t.rates(tier));
-            let mut add = |classes: Classes| -> PicoUsd {
-                for (sum, tokens) in bill.classes.iter_mut().zip(classes) {
-                    *sum += tokens;
-                }
-                let Some(rates) = rates else { return PicoUsd::default() };
-                bill.input_without_cache += rates.input * classes.iter().sum();
-                let cost = rates.read * classes[0]
-                    + rates.write_prefix * classes[1]
-                    + rates.write_messages * classes[2]
-                    + rates.input * classes[3];
-                bill.input += cost;
-                cost
-            };
+        let used = if self.after_summary { 4 } else { 2 };
+        for (index, ledger) in self.tiers.iter().enumerate().take(used) {
+            let rates = tariff.map(|t| *t.rates(index % 2));
+            let rates = rates.as_ref();
             let mut from = 0;
             for (server, size) in definitions.iter().enumerate() {
                 let classes = Self::fixed_part(ledger, from, from + size, true);
                 bill.definition_tokens += classes.iter().sum::<u64>();
-                bill.definitions[server] += add(classes);
+                let cost = bill.add_input(classes, rates, true);
+                bill.definitions[server] += cost;
                 from += size;
             }
             debug_assert_eq!(from + system_tokens, self.prefix_tokens);
-            bill.system += add(Self::fixed_part(ledger, from, self.prefix_tokens, true));
-            bill.task += add(Self::fixed_part(ledger, self.prefix_tokens, self.fixed_tokens, false));
-            bill.history += add(ledger.history);
+            let cost = bill.add_input(Self::fixed_part(ledger, from, self.prefix_tokens, true), rates, true);
+            bill.system += cost;
+            if index < 2 {
+                let fixed_tokens = self.prefix_tokens + self.task_tokens;
+                let cost =
+                    bill.add_input(Self::fixed_part(ledger, self.prefix_tokens, fixed_tokens, false), rates, true);
+                bill.task += cost;
+            }
+            let cost = bill.add_input(ledger.history, rates, true);
+            bill.history += cost;
             bill.output_tokens += ledger.output_tokens;
             if let Some(rates) = rates {
                 bill.output += rates.output * ledger.output_tokens;
             }
         }
-        debug_assert!(self.caches || bill.classes[..3].iter().all(|tokens| *tokens == 0));
+        bill.all_output = bill.output;
+        if self.any_lump {
+            self.bill_lumps(&mut bill, tariff);
+        }
         bill
+    }
+
+    #[cold]
+    fn bill_lumps(&self, bill: &mut Bill, tariff: Option<&Tariff>) {
+        for (kind, tiers) in self.lumps.iter().enumerate() {
+            for (tier, tokens) in tiers.iter().enumerate() {
+                let rates = tariff.map(|t| *t.rates(tier));
+                let input = bill.add_input(tokens.classes, rates.as_ref(), kind != Lump::KeepAlive as usize);
+                let output = rates.map_or_else(PicoUsd::default, |rates| rates.output * tokens.output);
+                bill.output_tokens += tokens.output;
+                bill.all_output += output;
+                bill.lumps[kind] += input + output;
+            }
+        }
     }
 }

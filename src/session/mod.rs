@@ -1,74 +1,95 @@
 //! The rules of one session, apart from clocks, threads and files.
 //!
-//! A [`Session`] is a state machine. Whoever drives it asks for the next step, says at what time the call starts, plays
-//! the tool phase, and hands it back. Randomness comes only through [`Draws`]: the rules say which purpose and turn a
-//! draw is for and never make a generator.
+//! A [`Session`] is a state machine. Whoever drives it asks for the next step, says at what time it starts, plays the
+//! tool phase, and hands it back. Randomness comes only through [`Draws`]: the rules say which purpose and turn a draw
+//! is for and never make a generator.
 
+mod breaker;
+mod cache;
 mod call;
 mod draws;
 mod ledger;
 mod phase;
 mod record;
+mod spend;
+mod step;
 
-pub use call::{AttemptEnd, Fate, Progress, ToolCall};
+pub use breaker::{Admission, BreakerState};
+pub use call::{AttemptEnd, Attempts, Fate, Progress, Request};
 pub use draws::{Draws, Purpose};
-pub use ledger::{Bill, Class, Ledger, Source};
+pub use ledger::{Bill, Class, Ledger, Lump, Source};
 pub use phase::{PhaseEnd, PhaseTotals, ToolTotals, Workspace, play_phase};
-pub use record::{Outcome, Record, Turn};
+pub use record::{Limit, Outcome, Record, Turn};
+pub use step::{Call, Kind, Step, Then};
 
-use crate::dist::Whole;
+use cache::{Entry, Parts};
+use draws::{draw_real, draw_whole};
+use rand::RngExt;
+use spend::{Spend, worst_fees};
+pub use spend::{WorstCase, worst_case};
+
 use crate::model::Model;
-use crate::price::Usage;
+use crate::price::{PicoUsd, Usage};
 
-/// What a session wants next.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Step {
-    /// A model call.
-    Call(Call),
-    /// Nothing: it is over.
-    End(Outcome),
+enum State {
+    /// Before a call.
+    Loop,
+    /// The loop of a message has ended with its answer.
+    Answered,
+    /// After a failed attempt, with the wait that follows and what comes then.
+    Waiting {
+        wait_s: f64,
+        gives_up: bool,
+    },
+    /// Before another attempt.
+    Retrying,
+    Over(Outcome),
 }
 
-/// One model call.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Call {
-    /// Its number, from 1.
-    pub turn: u64,
-    /// All tokens that are sent.
-    pub prompt_tokens: u64,
-    /// Those of them that are read from the cache.
-    pub hit_tokens: u64,
-    /// Tokens that the model writes.
-    pub output_tokens: u64,
-    /// From the request to the first token, s.
-    pub first_token_s: f64,
-    /// From the first token to the last, s.
-    pub writing_s: f64,
-    /// Whether this call is the answer; otherwise a tool phase follows.
-    pub answers: bool,
+/// A model call under way that can fail.
+#[derive(Debug)]
+struct Retrying<S> {
+    attempts: Attempts,
+    stream: S,
 }
 
-impl Call {
-    /// From the request to the last token, s.
-    pub fn duration_s(&self) -> f64 {
-        self.first_token_s + self.writing_s
-    }
+/// What is drawn for an attempt of a model call.
+#[derive(Debug, Clone, Copy)]
+struct Drawn {
+    fate: Fate,
+    output_tokens: u64,
+    first_token_s: f64,
+    writing_s: f64,
 }
 
 /// One session under way.
 #[derive(Debug)]
-pub struct Session<'m, D> {
+pub struct Session<'m, D: Draws> {
     model: &'m Model,
     draws: D,
+    state: State,
+    kind: Kind,
+    messages: u64,
+    /// Number of the message that is handled, from 0.
+    message: u64,
+    /// Calls until the answer to it, and how many were made.
     turns: u64,
-    prefix_tokens: u64,
-    system_tokens: u64,
-    prompt_tokens: u64,
+    made: u64,
+    /// Calls made in all.
     turn: u64,
-    answered: bool,
-    /// What the last call left in the cache, tokens.
-    cached_tokens: u64,
-    last_start_s: f64,
+    /// Turns before which a summary was made and breaks were drawn.
+    summarised_before: u64,
+    breaks_before: u64,
+    parts: Parts,
+    prompt_tokens: u64,
+    /// The last prompt that was sent.
+    sent_tokens: u64,
+    entry: Entry,
+    /// Whether nothing but turns can happen: no faults, breaks, pings or budget.
+    plain: bool,
+    retrying: Option<Retrying<D::Stream>>,
+    spend: Spend,
     /// Sums so far.
     record: Record,
     ledger: Ledger,
@@ -79,138 +100,457 @@ fn real(tokens: u64) -> f64 {
     tokens as i64 as f64
 }
 
-/// A whole number: by inversion of one uniform where that is a look into a table, else from a stream.
-#[inline]
-fn draw_whole<D: Draws>(draws: &D, law: &Whole, purpose: Purpose, turn: u64) -> u64 {
-    match law.as_constant() {
-        Some(value) => value,
-        None if law.has_table() => law.at(draws.bits(purpose, turn, 0)),
-        None => law.draw(&mut draws.stream(purpose, turn)),
-    }
-}
-
 impl<'m, D: Draws> Session<'m, D> {
-    /// A session before its first call.
-    pub fn new(model: &'m Model, draws: D) -> Self {
+    /// A session before its first call. Its money is added up as it goes where `watched`, for [`Session::spent`].
+    pub fn new(model: &'m Model, draws: D, watched: bool) -> Self {
+        let messages = draw_whole(&draws, &model.conversation.messages, Purpose::Messages, 0);
         let turns = draw_whole(&draws, &model.turns, Purpose::Turns, 0);
         let system_tokens = draw_whole(&draws, &model.prompt.system, Purpose::System, 0);
         let task_tokens = draw_whole(&draws, &model.prompt.task, Purpose::Task, 0);
-        let prefix_tokens = model.prompt.definition_tokens() + system_tokens;
-        let fixed_tokens = prefix_tokens + task_tokens;
+        let definitions = model.prompt.definition_tokens();
+        let prefix = definitions + system_tokens;
         Self {
             model,
             draws,
+            state: State::Loop,
+            kind: Kind::Turn,
+            messages,
+            message: 0,
             turns,
-            prefix_tokens,
-            system_tokens,
-            prompt_tokens: fixed_tokens,
+            made: 0,
             turn: 0,
-            answered: false,
-            cached_tokens: 0,
-            last_start_s: 0.0,
+            summarised_before: 0,
+            breaks_before: 1,
+            parts: Parts { definitions, prefix },
+            prompt_tokens: prefix + task_tokens,
+            sent_tokens: 0,
+            entry: Entry::default(),
+            plain: !model.faults.any()
+                && !model.cache.breaks.any()
+                && !model.cache.is_kept_alive()
+                && !model.budget.any(),
+            retrying: None,
+            spend: Spend { kept: watched || model.budget.any(), ..Spend::default() },
             record: Record::default(),
-            ledger: Ledger::new(fixed_tokens, prefix_tokens, model.cache.enabled),
+            ledger: Ledger::new(prefix, task_tokens),
         }
     }
 
     /// What comes next, if it starts at `now_s`.
     #[inline]
     pub fn next_step(&mut self, now_s: f64) -> Step {
-        if self.answered {
-            return Step::End(Outcome::Answered);
+        if self.state != State::Loop
+            && let Some(step) = self.resume(now_s)
+        {
+            return step;
         }
-        if self.turn >= self.model.max_turns {
-            return Step::End(Outcome::TurnLimit);
+        if self.made >= self.model.max_turns {
+            return self.end(Outcome::TurnLimit);
         }
-        if self.prompt_tokens > self.model.window_tokens {
-            return Step::End(Outcome::ContextFull);
+        let context = &self.model.context;
+        if self.prompt_tokens > context.window_tokens {
+            return self.end(Outcome::ContextFull);
         }
-        self.turn += 1;
-        Step::Call(self.call(now_s))
+        let summarise = self.prompt_tokens > context.compact_at_tokens && self.summarised_before != self.turn + 1;
+        if self.plain && !summarise {
+            let drawn = self.draw_turn(self.turn + 1);
+            return self.attempt::<true>(now_s, drawn);
+        }
+        self.first_attempt(now_s, if summarise { Kind::Summary } else { Kind::Turn })
     }
 
-    fn call(&mut self, now_s: f64) -> Call {
-        let (model, turn, prompt_tokens) = (self.model, self.turn, self.prompt_tokens);
-        let hit_tokens = self.look_up(now_s);
-        let output_tokens = draw_whole(&self.draws, &model.output, Purpose::Output, turn);
-        let tier = model.tariff.as_ref().map_or(0, |tariff| tariff.tier_of(prompt_tokens));
-        let cacheable = model.cache.enabled && prompt_tokens >= model.cache.min_tokens;
-        self.ledger.call(tier, prompt_tokens, hit_tokens, cacheable, output_tokens);
+    fn end(&mut self, outcome: Outcome) -> Step {
+        self.state = State::Over(outcome);
+        Step::End(outcome)
+    }
 
-        let timing = &model.timing;
-        let first_token_s = match timing.first_token_s.as_constant() {
-            Some(fixed) => fixed,
-            None => timing.first_token_s.draw(&mut self.draws.stream(Purpose::FirstToken, turn)),
-        } + real(prompt_tokens - hit_tokens) * timing.prefill_s_per_token
-            + real(hit_tokens) * timing.cached_prefill_s_per_token;
-        let writing_s = match &timing.output_rate {
+    fn stop(&mut self, limit: Limit) {
+        self.record.stopped_by = Some(limit);
+        self.state = State::Over(limit.outcome());
+    }
+
+    /// Time since the first request without the user's think time, s.
+    fn busy_s(&self, now_s: f64) -> f64 {
+        now_s - self.record.think_s
+    }
+
+    /// What is left of a budget of time that is kept to the second, s.
+    fn time_left_s(&self, now_s: f64) -> f64 {
+        match self.model.budget.time_s {
+            Some(most_s) if self.model.budget.before => most_s - self.busy_s(now_s),
+            _ => f64::INFINITY,
+        }
+    }
+
+    /// Goes on where it is not simply before a call; `None` where it is, after all.
+    #[inline(never)]
+    fn resume(&mut self, now_s: f64) -> Option<Step> {
+        match self.state {
+            State::Loop => None,
+            State::Over(outcome) => Some(Step::End(outcome)),
+            State::Waiting { mut wait_s, gives_up } => {
+                let left_s = self.time_left_s(now_s);
+                if wait_s >= left_s {
+                    self.stop(Limit::Time);
+                    wait_s = left_s.max(0.0);
+                } else {
+                    self.state = if gives_up { State::Over(Outcome::Failed) } else { State::Retrying };
+                }
+                self.record.retry_wait_s += wait_s;
+                self.record.model_wait_s += wait_s;
+                self.record.model_s += wait_s;
+                Some(Step::Wait(wait_s))
+            }
+            State::Retrying => Some(self.next_attempt(now_s)),
+            State::Answered if self.message + 1 >= self.messages => Some(self.end(Outcome::Answered)),
+            State::Answered => {
+                self.message += 1;
+                self.made = 0;
+                self.state = State::Loop;
+                let talk = &self.model.conversation;
+                self.turns = draw_whole(&self.draws, &self.model.turns, Purpose::Turns, self.message);
+                self.prompt_tokens += draw_whole(&self.draws, &talk.message, Purpose::Message, self.message);
+                let think_s = draw_real(&self.draws, &talk.think_s, Purpose::Think, self.message);
+                self.record.think_s += think_s;
+                (think_s > 0.0).then_some(Step::Wait(think_s))
+            }
+        }
+    }
+
+    /// Draws the first attempt of a turn, its fate apart.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // with `attempt`
+    fn draw_turn(&self, number: u64) -> Drawn {
+        let model = self.model;
+        let output_tokens = draw_whole(&self.draws, &model.output, Purpose::Output, number);
+        let first_token_s = draw_real(&self.draws, &model.timing.first_token_s, Purpose::FirstToken, number);
+        let writing_s = match &model.timing.output_rate {
             None => 0.0,
-            Some(rate) => {
-                real(output_tokens)
-                    / match rate.as_constant() {
-                        Some(fixed) => fixed,
-                        None => rate.draw(&mut self.draws.stream(Purpose::OutputRate, turn)),
-                    }
-            }
+            Some(rate) => real(output_tokens) / draw_real(&self.draws, rate, Purpose::OutputRate, number),
         };
-        self.last_start_s = now_s;
-        self.cached_tokens = if cacheable { prompt_tokens } else { 0 };
-        self.prompt_tokens += output_tokens;
-        self.answered = turn == self.turns;
-
-        let record = &mut self.record;
-        record.turns += 1;
-        record.model_s += first_token_s + writing_s;
-        record.first_token_s += first_token_s;
-        Call { turn, prompt_tokens, hit_tokens, output_tokens, first_token_s, writing_s, answers: self.answered }
+        Drawn { fate: Fate::Served, output_tokens, first_token_s, writing_s }
     }
 
-    /// The longest cached prefix that is still valid at `now_s` (MODEL.md §3).
-    #[inline]
-    fn look_up(&mut self, now_s: f64) -> u64 {
-        let cache = &self.model.cache;
-        if !cache.enabled {
-            return 0;
+    #[inline(never)]
+    fn first_attempt(&mut self, now_s: f64, kind: Kind) -> Step {
+        let (model, number) = (self.model, self.turn + 1);
+        let cache = &model.cache;
+        if cache.breaks.any() && self.breaks_before < number {
+            self.breaks_before = number;
+            let broken = self.entry.break_by_chance(cache, self.parts, self.sent_tokens, number, &self.draws);
+            self.record.breaks += u64::from(broken);
         }
-        let valid = if self.turn == 1 {
-            let warm = cache.warm_prefix > 0.0
-                && self.prefix_tokens >= cache.min_tokens
-                && self.draws.uniform(Purpose::Warm, 0, 0) < cache.warm_prefix;
-            if warm { self.prefix_tokens } else { 0 }
+        self.kind = kind;
+        if kind == Kind::Summary {
+            let stream = self.draws.stream(Purpose::Summary, number);
+            self.retrying = Some(Retrying { attempts: Attempts::default(), stream });
+            return self.next_attempt(now_s);
+        }
+        let mut drawn = self.draw_turn(number);
+        if model.faults.chance() > 0.0 {
+            drawn.fate = Fate::of(&model.faults, self.draws.uniform(Purpose::ModelFate, number, 0));
+        }
+        if model.faults.any() {
+            let stream = self.draws.stream(Purpose::ModelRetry, number);
+            self.retrying = Some(Retrying { attempts: Attempts::default(), stream });
+        }
+        self.attempt::<false>(now_s, drawn)
+    }
+
+    /// An attempt that is drawn from the call's own stream.
+    fn next_attempt(&mut self, now_s: f64) -> Step {
+        let model = self.model;
+        let Some(Retrying { stream, .. }) = &mut self.retrying else { return self.end(Outcome::Failed) };
+        let fate = Fate::of(&model.faults, stream.random::<f64>());
+        let output_tokens = match self.kind {
+            Kind::Turn => model.output.draw(stream),
+            Kind::Summary => model.context.summary_tokens,
+        };
+        let first_token_s = model.timing.first_token_s.draw(stream);
+        let writing_s = model.timing.output_rate.as_ref().map_or(0.0, |rate| real(output_tokens) / rate.draw(stream));
+        self.attempt::<false>(now_s, Drawn { fate, output_tokens, first_token_s, writing_s })
+    }
+
+    /// Makes an attempt, if the budget allows it. `PLAIN` is for turns of a session in which nothing else can happen.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the plain one is most of a run's time, the other is called from cold functions
+    fn attempt<const PLAIN: bool>(&mut self, now_s: f64, drawn: Drawn) -> Step {
+        let (model, prompt_tokens) = (self.model, self.prompt_tokens);
+        let kind = if PLAIN { Kind::Turn } else { self.kind };
+        let under_way = !PLAIN && self.is_under_way();
+        let number = if kind == Kind::Turn && under_way { self.turn } else { self.turn + 1 };
+        if !PLAIN && model.cache.is_kept_alive() {
+            self.keep_alive(now_s);
+        }
+        if !PLAIN && model.budget.any() && model.budget.before && self.is_refused(now_s, number) {
+            return self.next_step(now_s);
+        }
+        if kind == Kind::Turn {
+            self.turn = number;
+        }
+        let executed = PLAIN || matches!(drawn.fate, Fate::Served | Fate::LostReply);
+        let cacheable = model.cache.enabled && prompt_tokens >= model.cache.min_tokens;
+        let mut hit_tokens = 0;
+        if executed && model.cache.enabled {
+            let (hit, expired) = self.entry.look_up(&model.cache, self.parts, prompt_tokens, now_s, &self.draws);
+            hit_tokens = hit;
+            self.record.expired_gaps += u64::from(expired);
+        }
+        let timing = &model.timing;
+        let first_token_s = drawn.first_token_s
+            + real(prompt_tokens - hit_tokens) * timing.prefill_s_per_token
+            + real(hit_tokens) * timing.cached_prefill_s_per_token;
+        let mut took_s = first_token_s + drawn.writing_s;
+        let mut progress = Progress::Answered;
+        if !PLAIN && let Some(Retrying { attempts, .. }) = &mut self.retrying {
+            let before_s = attempts.elapsed_s;
+            let request = Request { fate: drawn.fate, latency_s: took_s, reject_latency_s: 0.0 };
+            progress = attempts.attempted(&model.retry, AttemptEnd::of(model.faults.timeout_s, request));
+            took_s = attempts.elapsed_s - before_s;
+            if progress == Progress::Answered {
+                // without the rounding of the difference
+                took_s = first_token_s + drawn.writing_s;
+            }
+        }
+        let left_s = if PLAIN { f64::INFINITY } else { self.time_left_s(now_s) };
+        let out_of_time = took_s > left_s;
+        if out_of_time {
+            took_s = left_s.max(0.0);
+            progress = Progress::Failed;
+        }
+        if !PLAIN {
+            self.record.model_calls += u64::from(!under_way);
+            self.record.model_attempts += 1;
+            self.record.model_executions += u64::from(executed);
+        }
+        self.record.model_s += took_s;
+        let answered = progress == Progress::Answered;
+        if executed {
+            self.book::<PLAIN>(answered, prompt_tokens, hit_tokens, cacheable, drawn.output_tokens);
+            let more = if model.cache.caches_output && answered { drawn.output_tokens } else { 0 };
+            self.entry.leave(if cacheable { prompt_tokens + more } else { 0 }, now_s);
+            self.sent_tokens = prompt_tokens;
+        }
+        let then = if out_of_time {
+            self.stop(Limit::Time);
+            Then::TurnOver
         } else {
-            let gap_s = now_s - self.last_start_s;
-            if gap_s <= cache.lifetime_s {
-                self.cached_tokens
-            } else {
-                let prefix_lives = gap_s <= cache.prefix_lifetime_s;
-                let prefix = if self.prefix_tokens >= cache.min_tokens { self.prefix_tokens } else { 0 };
-                let kept = if prefix_lives { prefix.min(self.cached_tokens) } else { 0 };
-                self.record.expired_gaps += u64::from(kept < self.cached_tokens);
-                kept
+            self.after_attempt::<PLAIN>(progress, &drawn, first_token_s, took_s, now_s)
+        };
+        Step::Call(Call {
+            turn: number,
+            kind,
+            prompt_tokens,
+            hit_tokens,
+            output_tokens: drawn.output_tokens,
+            first_token_s,
+            took_s,
+            then,
+        })
+    }
+
+    /// Whether the call that is being attempted was attempted before.
+    fn is_under_way(&self) -> bool {
+        self.retrying.as_ref().is_some_and(|retrying| retrying.attempts.sent > 0)
+    }
+
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // with `attempt`
+    fn after_attempt<const PLAIN: bool>(
+        &mut self,
+        progress: Progress,
+        drawn: &Drawn,
+        first_token_s: f64,
+        took_s: f64,
+        now_s: f64,
+    ) -> Then {
+        if PLAIN {
+            return self.complete::<true>(drawn, first_token_s, took_s);
+        }
+        let then = match progress {
+            Progress::Answered => self.complete::<false>(drawn, first_token_s, took_s),
+            Progress::Failed | Progress::Attempt => {
+                self.state = State::Over(Outcome::Failed);
+                Then::TurnOver
+            }
+            Progress::Wait => {
+                self.plan_wait();
+                Then::GoesOn
             }
         };
-        if self.prompt_tokens < cache.min_tokens {
-            return 0;
+        let budget = &self.model.budget;
+        let goes_on = match self.state {
+            State::Over(_) => false,
+            State::Answered => self.message + 1 < self.messages,
+            _ => true,
+        };
+        if goes_on
+            && budget.any()
+            && !budget.before
+            && let Some(limit) = self.spend.passed(budget, self.turn, self.busy_s(now_s) + took_s)
+        {
+            self.stop(limit);
+            return Then::TurnOver;
         }
-        if cache.granularity_tokens <= 1 { valid } else { valid - valid % cache.granularity_tokens }
+        then
     }
 
-    /// Takes in the tool phase of the last call.
+    #[cold]
+    fn plan_wait(&mut self) {
+        let retry = &self.model.retry;
+        let Some(Retrying { attempts, stream }) = &mut self.retrying else { return };
+        let drawn_s = attempts.draw_wait(retry, stream);
+        let before_s = attempts.elapsed_s;
+        // where the deadline comes first, the time until then passes, and the session has failed
+        let gives_up = attempts.waited(retry, drawn_s) != Progress::Attempt;
+        let wait_s = if gives_up { attempts.elapsed_s - before_s } else { drawn_s };
+        self.state = State::Waiting { wait_s, gives_up };
+    }
+
+    /// An attempt was answered.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // with `attempt`
+    fn complete<const PLAIN: bool>(&mut self, drawn: &Drawn, first_token_s: f64, took_s: f64) -> Then {
+        let number = self.turn;
+        if !PLAIN {
+            self.retrying = None;
+        }
+        if !PLAIN && self.kind == Kind::Summary {
+            self.record.summaries += 1;
+            self.record.summary_s += took_s;
+            self.summarised_before = number + 1;
+            self.prompt_tokens = self.parts.prefix + self.model.context.summary_tokens;
+            self.entry.truncate(&self.model.cache, self.parts.prefix);
+            self.sent_tokens = self.parts.prefix;
+            self.ledger.summarised();
+            self.state = State::Loop;
+            return Then::GoesOn;
+        }
+        self.record.first_token_s += first_token_s;
+        self.record.writing_s += drawn.writing_s;
+        self.prompt_tokens += drawn.output_tokens;
+        self.made += 1;
+        if self.made == self.turns {
+            self.state = State::Answered;
+            return Then::TurnOver;
+        }
+        self.state = State::Loop;
+        let budget = &self.model.budget;
+        if !PLAIN && budget.before && budget.dollars.is_some() {
+            let calls = |index: usize| {
+                let law = &self.model.phase.tools[index].calls;
+                draw_whole(&self.draws, law, Purpose::Calls { tool: index }, number)
+            };
+            if !self.spend.allows_fees(budget, worst_fees(self.model, calls)) {
+                self.stop(Limit::Dollars);
+                return Then::TurnOver;
+            }
+        }
+        Then::Tools
+    }
+
+    /// Whether the budget refuses the next attempt, which then ends the session.
+    #[cold]
+    fn is_refused(&mut self, now_s: f64, number: u64) -> bool {
+        let (model, budget) = (self.model, &self.model.budget);
+        let max_output = match self.kind {
+            Kind::Turn => budget.max_output_tokens,
+            Kind::Summary => model.context.summary_tokens,
+        };
+        let worst = worst_case(model, self.parts.prefix, self.prompt_tokens, max_output);
+        let out_of_time = self.time_left_s(now_s) <= 0.0;
+        let limit = self.spend.refuses(budget, worst, number).or(out_of_time.then_some(Limit::Time));
+        if let Some(limit) = limit {
+            self.stop(limit);
+        }
+        limit.is_some()
+    }
+
+    /// Sends the pings that are due by `now_s`, as far as the budget allows (MODEL.md §3.5).
+    #[cold]
+    fn keep_alive(&mut self, now_s: f64) {
+        let model = self.model;
+        while let Some((at_s, tokens)) = self.entry.next_ping(&model.cache, now_s) {
+            let usage = Usage { read_tokens: tokens, output_tokens: 1, ..Usage::default() };
+            let tier = model.tariff.as_ref().map_or(0, |tariff| tariff.tier_of(tokens));
+            let cost = model.tariff.as_ref().map_or_else(PicoUsd::default, |tariff| tariff.cost(&usage));
+            let budget = &model.budget;
+            let worst = WorstCase { usd: cost, tokens: tokens + 1 };
+            if budget.any() && budget.before && self.spend.refuses(budget, worst, 0).is_some() {
+                return;
+            }
+            self.ledger.lump(Lump::KeepAlive, tier, &usage);
+            self.spend.request(cost, &usage);
+            self.record.keep_alive_pings += 1;
+            self.record.keep_alive_tokens += tokens;
+            self.entry.pinged(at_s);
+        }
+    }
+
+    /// Books a request that was executed.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // with `attempt`
+    fn book<const PLAIN: bool>(
+        &mut self,
+        answered: bool,
+        prompt_tokens: u64,
+        hit_tokens: u64,
+        cacheable: bool,
+        output_tokens: u64,
+    ) {
+        let tariff = self.model.tariff.as_ref();
+        let tier = tariff.map_or(0, |tariff| tariff.tier_of(prompt_tokens));
+        let lump = match (answered, self.kind) {
+            _ if PLAIN => None,
+            (false, _) => Some(Lump::LostReply),
+            (true, Kind::Summary) => Some(Lump::Compaction),
+            (true, Kind::Turn) => None,
+        };
+        match lump {
+            None => self.ledger.call(tier, prompt_tokens, hit_tokens, cacheable, output_tokens),
+            Some(lump) => {
+                let usage = self.usage_of(prompt_tokens, hit_tokens, output_tokens);
+                self.ledger.lump(lump, tier, &usage);
+            }
+        }
+        if self.spend.kept {
+            let usage = self.usage_of(prompt_tokens, hit_tokens, output_tokens);
+            let cost = tariff.map_or_else(PicoUsd::default, |tariff| tariff.cost(&usage));
+            self.spend.request(cost, &usage);
+        }
+    }
+
+    /// Takes in the tool phase of the last call, which began at `now_s`; `totals` are the sums over all phases so far.
+    /// Returns how long it lasted: a budget of time may have cut it.
     #[inline]
-    pub fn after_tools(&mut self, phase: PhaseEnd) {
+    pub fn after_tools(&mut self, phase: &PhaseEnd, now_s: f64, totals: &PhaseTotals) -> f64 {
         self.prompt_tokens += phase.result_tokens;
+        let (mut duration_s, mut share) = (phase.duration_s, 1.0);
+        if self.spend.kept {
+            self.spend.fees = totals.fees + totals.duplicate_fees;
+            let left_s = self.time_left_s(now_s).max(0.0);
+            if duration_s > left_s {
+                share = left_s / duration_s;
+                duration_s = left_s;
+                self.stop(Limit::Time);
+            }
+        }
         self.record.phases += 1;
-        self.record.tool_s += phase.duration_s;
-        self.record.phase_s_squared += phase.duration_s * phase.duration_s;
+        self.record.tool_s += duration_s;
+        self.record.phase_s_squared += duration_s * duration_s;
+        if phase.retry_s > 0.0 || phase.approval_s > 0.0 {
+            self.record.tool_retry_s += phase.retry_s * share;
+            self.record.tool_approval_s += phase.approval_s * share;
+        }
+        duration_s
     }
 
-    /// The tokens of a call by class.
-    pub fn usage(&self, call: &Call) -> Usage {
+    fn usage_of(&self, prompt_tokens: u64, hit_tokens: u64, output_tokens: u64) -> Usage {
         let cache = &self.model.cache;
-        let fresh = call.prompt_tokens - call.hit_tokens;
-        let mut usage = Usage { read_tokens: call.hit_tokens, output_tokens: call.output_tokens, ..Usage::default() };
-        if cache.enabled && call.prompt_tokens >= cache.min_tokens {
-            usage.written_prefix_tokens = self.prefix_tokens.saturating_sub(call.hit_tokens);
+        let fresh = prompt_tokens - hit_tokens;
+        let mut usage = Usage { read_tokens: hit_tokens, output_tokens, ..Usage::default() };
+        if cache.enabled && prompt_tokens >= cache.min_tokens {
+            usage.written_prefix_tokens = self.parts.prefix.saturating_sub(hit_tokens);
             usage.written_messages_tokens = fresh - usage.written_prefix_tokens;
         } else {
             usage.plain_tokens = fresh;
@@ -218,19 +558,39 @@ impl<'m, D: Draws> Session<'m, D> {
         usage
     }
 
+    /// The tokens of a call by class.
+    pub fn usage(&self, call: &Call) -> Usage {
+        self.usage_of(call.prompt_tokens, call.hit_tokens, call.output_tokens)
+    }
+
+    /// Money of all model requests so far, for a session that is watched.
+    pub fn spent(&self) -> PicoUsd {
+        self.spend.requests
+    }
+
     /// The draws of this session, for its tool phases.
     pub fn draws(&self) -> &D {
         &self.draws
     }
 
-    /// Closes the books. `phases` are the sums over the tool phases, `latency_s` the time from the first request to the
-    /// end.
-    pub fn finish(self, outcome: Outcome, phases: &PhaseTotals, latency_s: f64) -> (Record, Bill) {
+    /// Closes the books. `phases` are the sums over the tool phases, `now_s` is the time of the end.
+    pub fn finish(self, outcome: Outcome, phases: &PhaseTotals, now_s: f64) -> (Record, Bill) {
+        let latency_s = self.busy_s(now_s);
         let mut record = self.record;
         record.add_phases(phases);
         record.outcome = outcome;
+        record.messages = self.message + 1;
+        record.turns = self.turn;
+        if self.plain {
+            // one attempt each; summaries have been counted
+            record.model_calls += self.turn;
+            record.model_attempts += self.turn;
+            record.model_executions += self.turn;
+        }
         record.latency_s = latency_s;
-        let bill = self.ledger.bill(&self.model.prompt.definitions, self.system_tokens, self.model.tariff.as_ref());
+        let prompt = &self.model.prompt;
+        let system_tokens = self.parts.prefix - self.parts.definitions;
+        let bill = self.ledger.bill(&prompt.definitions, system_tokens, self.model.tariff.as_ref());
         record.add_bill(&bill);
         (record, bill)
     }

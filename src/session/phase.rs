@@ -2,8 +2,9 @@
 
 use rand::RngExt;
 
-use super::draws::{Draws, Purpose};
-use super::{AttemptEnd, Fate, Progress, ToolCall, draw_whole};
+use super::breaker::{BreakerState, play_guarded};
+use super::draws::{Draws, Purpose, draw_whole};
+use super::{AttemptEnd, Attempts, Fate, Progress, Request};
 use crate::dist::Dist;
 use crate::model::{Model, Tool};
 use crate::price::PicoUsd;
@@ -13,16 +14,24 @@ use crate::price::PicoUsd;
 pub struct PhaseTotals {
     /// Calls.
     pub calls: u64,
+    /// Calls of which at least one attempt was sent.
+    pub sent: u64,
     /// Attempts of all calls.
     pub attempts: u64,
     /// Executions of all calls.
     pub executions: u64,
+    /// Second copies that were sent.
+    pub hedges: u64,
     /// Calls that were executed twice or more by a tool that isn't idempotent.
     pub duplicates: u64,
     /// Calls that ended with the tool's result.
     pub succeeded: u64,
+    /// Calls that a breaker ended.
+    pub refused: u64,
     /// Waits between attempts, summed over calls, s.
     pub retry_wait_s: f64,
+    /// Waits for a person, summed over calls, s.
+    pub approval_s: f64,
     /// Money for each call's first execution.
     pub fees: PicoUsd,
     /// Money for executions after the first.
@@ -36,6 +45,10 @@ pub struct PhaseEnd {
     pub duration_s: f64,
     /// Tokens that enter the history.
     pub result_tokens: u64,
+    /// Of the longest path all that wasn't the last attempt of a call: attempts that failed, and waits, s.
+    pub retry_s: f64,
+    /// Of the longest path the part in which a person was waited for, s.
+    pub approval_s: f64,
 }
 
 /// What one tool did in a session.
@@ -45,20 +58,30 @@ pub struct ToolTotals {
     pub calls: u64,
     /// Those that the server executed twice or more, where it isn't idempotent.
     pub duplicates: u64,
+    /// Phases on whose longest path it lay.
+    pub on_path: u64,
 }
 
 /// Room for bookkeeping, kept from phase to phase and from session to session.
 #[derive(Debug, Default)]
 pub struct Workspace {
-    ends_s: Vec<f64>,
+    spans: Vec<Span>,
     per_tool: Vec<ToolTotals>,
+    breakers: Vec<BreakerState>,
 }
 
 impl Workspace {
     /// Empties the books of the last session.
-    pub fn start_session(&mut self, tools: usize) {
+    pub fn start_session(&mut self, model: &Model) {
+        let tools = model.phase.tools.len();
         self.per_tool.clear();
         self.per_tool.resize(tools, ToolTotals::default());
+        self.spans.clear();
+        self.spans.resize(tools, Span::default());
+        if model.phase.breaker.is_some() {
+            self.breakers.clear();
+            self.breakers.resize(tools, BreakerState::default());
+        }
     }
 
     /// What each tool did since the session started.
@@ -67,161 +90,286 @@ impl Workspace {
     }
 }
 
-/// Plays the phase after call `turn`, where nothing is shared with other sessions, and adds to `totals`. The calls of a
-/// tool start when all calls of the tools that it waits for are done; a tool that makes no call this time passes its own
-/// start on.
+/// One tool's part of a phase.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Span {
+    end_s: f64,
+    calls: u64,
+    /// What wasn't the last attempt, of the last call to end, or of all calls where they follow each other, s.
+    pub retry_s: f64,
+    /// Waits for a person, of the same, s.
+    pub approval_s: f64,
+}
+
+/// All calls of one tool in one phase.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct BatchEnd {
+    /// From their start to the end of the last, s.
+    pub duration_s: f64,
+    pub result_tokens: u64,
+}
+
+/// Plays the phase after call `turn`, which begins at `now_s`, where nothing is shared with other sessions, and adds to
+/// `totals`. The calls of a tool start when all calls of the tools that it waits for are done; a tool that makes no call
+/// this time passes its own start on.
 #[inline]
 pub fn play_phase<D: Draws>(
     model: &Model,
     draws: &D,
     turn: u64,
+    now_s: f64,
     room: &mut Workspace,
     totals: &mut PhaseTotals,
 ) -> PhaseEnd {
     let phase = &model.phase;
     let mut end = PhaseEnd::default();
-    room.ends_s.resize(phase.tools.len(), 0.0);
+    let mut last = None;
     for &index in &phase.order {
         let tool = &phase.tools[index];
-        let start_s = phase.after[index].iter().map(|&before| room.ends_s[before]).fold(0.0, f64::max);
-        let (calls_before, duplicates_before) = (totals.calls, totals.duplicates);
-        let played = play_tool(tool, index, phase.one_at_a_time, draws, turn, totals);
-        if let Some(own) = room.per_tool.get_mut(index) {
-            own.calls += totals.calls - calls_before;
-            own.duplicates += totals.duplicates - duplicates_before;
-        }
+        let start_s = phase.after[index].iter().map(|&before| room.spans[before].end_s).fold(0.0, f64::max);
+        let duplicates_before = totals.duplicates;
+        let calls = draw_whole(draws, &tool.calls, Purpose::Calls { tool: index }, turn);
+        let batch = Batch { tool, index, one_at_a_time: phase.one_at_a_time, turn, calls };
+        // filled in place: a small struct that is returned and stored at once stalls the processor
+        let span = &mut room.spans[index];
+        span.calls = calls;
+        let played = if calls == 0 {
+            BatchEnd::default()
+        } else if tool.approval.is_some() || phase.breaker.is_some() {
+            let breaker = phase.breaker.as_ref().zip(room.breakers.get_mut(index));
+            play_guarded(batch, draws, now_s + start_s, breaker, span, totals)
+        } else {
+            play_tool(batch, draws, span, totals)
+        };
         let end_s = start_s + played.duration_s;
-        room.ends_s[index] = end_s;
-        end.duration_s = end.duration_s.max(end_s);
+        span.end_s = end_s;
+        let own = &mut room.per_tool[index];
+        own.calls += calls;
+        own.duplicates += totals.duplicates - duplicates_before;
+        if end_s > end.duration_s {
+            end.duration_s = end_s;
+            last = Some(index);
+        }
         end.result_tokens += played.result_tokens;
+    }
+    // the longest path, from its end
+    while let Some(index) = last {
+        let (span, own) = (&room.spans[index], &mut room.per_tool[index]);
+        if span.calls > 0 {
+            own.on_path += 1;
+            end.retry_s += span.retry_s;
+            end.approval_s += span.approval_s;
+        }
+        last = None;
+        let mut latest_s = 0.0;
+        for &before in &phase.after[index] {
+            if room.spans[before].end_s > latest_s {
+                latest_s = room.spans[before].end_s;
+                last = Some(before);
+            }
+        }
     }
     end
 }
 
-/// All calls of one tool: the time from their start to the end of the last, and their results.
+/// The calls of a tool that starts them freely.
 #[inline]
-fn play_tool<D: Draws>(
-    tool: &Tool,
-    index: usize,
-    one_at_a_time: bool,
-    draws: &D,
-    turn: u64,
-    totals: &mut PhaseTotals,
-) -> PhaseEnd {
-    let calls = draw_whole(draws, &tool.calls, Purpose::Calls { tool: index }, turn);
-    if calls == 0 {
-        return PhaseEnd::default();
-    }
-    let batch = Batch { tool, index, one_at_a_time, turn, calls };
-    let purpose = Purpose::Latency { tool: index };
-    match &tool.latency_s {
-        Dist::Constant(law) => batch.play(draws, totals, || law.value()),
+fn play_tool<D: Draws>(batch: Batch<'_>, draws: &D, span: &mut Span, totals: &mut PhaseTotals) -> BatchEnd {
+    match &batch.tool.latency_s {
+        Dist::Constant(law) => batch.play(draws, span, totals, || law.value()),
         law => {
-            let mut stream = draws.stream(purpose, turn);
-            batch.play(draws, totals, || law.draw(&mut stream))
+            let mut stream = draws.stream(Purpose::Latency { tool: batch.index }, batch.turn);
+            batch.play(draws, span, totals, || law.draw(&mut stream))
         }
     }
 }
 
 /// The calls of one tool in one phase.
 #[derive(Clone, Copy)]
-struct Batch<'a> {
-    tool: &'a Tool,
-    index: usize,
-    one_at_a_time: bool,
-    turn: u64,
-    calls: u64,
+pub(super) struct Batch<'a> {
+    pub tool: &'a Tool,
+    pub index: usize,
+    pub one_at_a_time: bool,
+    pub turn: u64,
+    pub calls: u64,
+}
+
+/// What is drawn for a call before anything happens.
+#[derive(Clone, Copy)]
+pub(super) struct Drawn {
+    pub fate: Fate,
+    pub latency_s: f64,
+    pub result_tokens: u64,
+    pub tool_fails: bool,
+}
+
+/// What a call that isn't simply answered came to.
+pub(super) struct Troubled {
+    pub answered: bool,
+    pub took_s: f64,
+    /// The part that wasn't its last attempt, s.
+    pub retry_s: f64,
 }
 
 impl Batch<'_> {
-    /// Plays them; `latency_s` draws the latency of the first attempt of a call, in order.
+    /// Draws each call's beginning, in order; `latency_s` draws the latency of a first attempt.
     #[inline(always)]
     #[allow(clippy::inline_always)] // one copy per way of drawing, each without its branches
-    fn play<D: Draws>(self, draws: &D, totals: &mut PhaseTotals, mut latency_s: impl FnMut() -> f64) -> PhaseEnd {
-        let Batch { tool, index, one_at_a_time, turn, calls } = self;
-        let fault_chance = tool.fault_chance();
-        let patience_s = tool.timeout_s.min(tool.retry.deadline_s);
+    pub fn each_call<D: Draws>(self, draws: &D, mut latency_s: impl FnMut() -> f64, mut then: impl FnMut(u64, Drawn)) {
+        let Batch { tool, index, turn, .. } = self;
+        let fault_chance = tool.faults.chance();
         let purpose = Purpose::Result { tool: index };
-        let fixed_result = tool.result.as_constant();
-        let mut results = (fixed_result.is_none() && !tool.result.has_table()).then(|| draws.stream(purpose, turn));
-
-        let (mut longest_s, mut sum_s, mut result_tokens) = (0.0_f64, 0.0_f64, 0);
-        let (mut at_once, mut succeeded) = (0, 0);
-        totals.calls += calls;
-        for number in 0..calls {
+        let (fixed_result, has_table) = (tool.result.as_constant(), tool.result.has_table());
+        let mut results = None;
+        for number in 0..self.calls {
             let fate = if fault_chance > 0.0 {
-                Fate::of(tool, draws.uniform(Purpose::Fate { tool: index }, turn, number))
+                Fate::of(&tool.faults, draws.uniform(Purpose::Fate { tool: index }, turn, number))
             } else {
                 Fate::Served
             };
             let latency_s = latency_s();
-            let result = match (fixed_result, &mut results) {
-                (Some(tokens), _) => tokens,
-                (None, None) => tool.result.at(draws.bits(purpose, turn, number)),
-                (None, Some(stream)) => tool.result.draw(stream),
+            let result_tokens = match fixed_result {
+                Some(tokens) => tokens,
+                None if has_table => tool.result.at(draws.bits(purpose, turn, number)),
+                None => tool.result.draw(results.get_or_insert_with(|| draws.stream(purpose, turn))),
             };
             let tool_fails =
                 tool.error > 0.0 && draws.uniform(Purpose::Error { tool: index }, turn, number) < tool.error;
-            let (answered, took_s) = if fate == Fate::Served && latency_s <= patience_s {
+            then(number, Drawn { fate, latency_s, result_tokens, tool_fails });
+        }
+    }
+
+    /// Plays them.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // as above
+    fn play<D: Draws>(
+        self,
+        draws: &D,
+        span: &mut Span,
+        totals: &mut PhaseTotals,
+        latency_s: impl FnMut() -> f64,
+    ) -> BatchEnd {
+        let tool = self.tool;
+        let patience_s = tool.faults.timeout_s.min(tool.retry.deadline_s).min(tool.hedge_after_s);
+        let (mut longest_s, mut sum_s, mut result_tokens) = (0.0_f64, 0.0_f64, 0);
+        let (mut longest_retry_s, mut sum_retry_s) = (0.0, 0.0);
+        let (mut at_once, mut succeeded) = (0, 0);
+        totals.calls += self.calls;
+        totals.sent += self.calls;
+        self.each_call(draws, latency_s, |number, drawn| {
+            let (mut answered, mut took_s, mut retry_s) = (true, drawn.latency_s, 0.0);
+            if drawn.fate == Fate::Served && drawn.latency_s <= patience_s {
                 at_once += 1;
-                (true, latency_s)
             } else {
-                play_troubled_call(self, number, fate, latency_s, draws, totals)
-            };
-            let success = answered && !tool_fails;
+                Troubled { answered, took_s, retry_s } = play_troubled_call(self, number, drawn, draws, totals);
+                sum_retry_s += retry_s;
+            }
+            let success = answered && !drawn.tool_fails;
             succeeded += u64::from(success);
-            result_tokens += if success { result } else { tool.error_result_tokens };
+            result_tokens += if success { drawn.result_tokens } else { tool.error_result_tokens };
             if took_s > longest_s {
                 longest_s = took_s;
+                longest_retry_s = retry_s;
             }
             sum_s += took_s;
-        }
+        });
         totals.attempts += at_once;
         totals.executions += at_once;
         totals.succeeded += succeeded;
         totals.fees += tool.price * at_once;
-        PhaseEnd { duration_s: if one_at_a_time { sum_s } else { longest_s }, result_tokens }
+        span.retry_s = if self.one_at_a_time { sum_retry_s } else { longest_retry_s };
+        BatchEnd { duration_s: if self.one_at_a_time { sum_s } else { longest_s }, result_tokens }
     }
 }
 
-/// A call whose first attempt doesn't simply succeed; returns whether it was answered and how long it took.
+/// A call under way, with what its next attempt will meet. Its stream, from which everything after the first attempt's
+/// beginning is drawn, is made when it is needed.
+pub(super) struct CallRun<S> {
+    number: u64,
+    pub attempts: Attempts,
+    fate: Fate,
+    latency_s: f64,
+    stream: Option<S>,
+}
+
+impl<S: rand::Rng> CallRun<S> {
+    pub fn new(number: u64, drawn: Drawn) -> Self {
+        Self { number, attempts: Attempts::default(), fate: drawn.fate, latency_s: drawn.latency_s, stream: None }
+    }
+
+    /// Plays the next attempt.
+    pub fn attempt<D: Draws<Stream = S>>(&mut self, batch: Batch<'_>, draws: &D, totals: &mut PhaseTotals) -> Progress {
+        let Batch { tool, index, turn, .. } = batch;
+        let stream =
+            self.stream.get_or_insert_with(|| draws.stream(Purpose::Retry { tool: index, call: self.number }, turn));
+        let first = request(tool, self.fate, self.latency_s, stream);
+        let end = if tool.is_hedged() {
+            let (end, both) = AttemptEnd::hedged(tool.faults.timeout_s, tool.hedge_after_s, first, || {
+                let fate = Fate::of(&tool.faults, stream.random::<f64>());
+                let latency_s = tool.latency_s.draw(stream);
+                request(tool, fate, latency_s, stream)
+            });
+            totals.hedges += u64::from(both);
+            end
+        } else {
+            AttemptEnd::of(tool.faults.timeout_s, first)
+        };
+        self.attempts.attempted(&tool.retry, end)
+    }
+
+    /// Draws the wait after a failed attempt and what the next attempt will meet.
+    pub fn wait(&mut self, tool: &Tool) -> Progress {
+        let Some(stream) = &mut self.stream else { return Progress::Failed };
+        let wait_s = self.attempts.draw_wait(&tool.retry, stream);
+        let progress = self.attempts.waited(&tool.retry, wait_s);
+        if progress == Progress::Attempt {
+            self.fate = Fate::of(&tool.faults, stream.random::<f64>());
+            self.latency_s = tool.latency_s.draw(stream);
+        }
+        progress
+    }
+
+    /// Books the call when it is over.
+    pub fn book(&self, tool: &Tool, totals: &mut PhaseTotals) {
+        let call = &self.attempts;
+        totals.attempts += u64::from(call.sent);
+        totals.executions += u64::from(call.executions);
+        totals.retry_wait_s += call.waited_s;
+        totals.fees += tool.price * u64::from(call.executions > 0);
+        if call.executions > 1 && !tool.idempotent {
+            totals.duplicates += 1;
+            totals.duplicate_fees += tool.price * u64::from(call.executions - 1);
+        }
+    }
+}
+
+fn request<R: rand::Rng>(tool: &Tool, fate: Fate, latency_s: f64, stream: &mut R) -> Request {
+    let reject_latency_s = if fate == Fate::Rejected { tool.reject_latency_s.draw(stream) } else { 0.0 };
+    Request { fate, latency_s, reject_latency_s }
+}
+
+/// A call whose first attempt doesn't simply succeed.
 #[cold]
 #[inline(never)]
 fn play_troubled_call<D: Draws>(
     batch: Batch<'_>,
     number: u64,
-    first_fate: Fate,
-    first_latency_s: f64,
+    beginning: Drawn,
     draws: &D,
     totals: &mut PhaseTotals,
-) -> (bool, f64) {
-    let Batch { tool, index, turn, .. } = batch;
-    let mut stream = draws.stream(Purpose::Retry { tool: index, call: number }, turn);
-    let mut call = ToolCall::default();
-    let (mut fate, mut latency_s) = (first_fate, first_latency_s);
+) -> Troubled {
+    let mut run = CallRun::new(number, beginning);
     let answered = loop {
-        let reject_latency_s = if fate == Fate::Rejected { tool.reject_latency_s.draw(&mut stream) } else { 0.0 };
-        let mut progress = call.attempted(&tool.retry, AttemptEnd::new(tool, fate, latency_s, reject_latency_s));
+        let mut progress = run.attempt(batch, draws, totals);
         if progress == Progress::Wait {
-            let wait_s = call.draw_wait(&tool.retry, &mut stream);
-            progress = call.waited(&tool.retry, wait_s);
+            progress = run.wait(batch.tool);
         }
         match progress {
             Progress::Answered => break true,
             Progress::Failed => break false,
-            Progress::Wait | Progress::Attempt => {
-                fate = Fate::of(tool, stream.random::<f64>());
-                latency_s = tool.latency_s.draw(&mut stream);
-            }
+            Progress::Wait | Progress::Attempt => {}
         }
     };
-    totals.attempts += u64::from(call.attempts);
-    totals.executions += u64::from(call.executions);
-    totals.retry_wait_s += call.waited_s;
-    totals.fees += tool.price * u64::from(call.executions > 0);
-    if call.executions > 1 && !tool.idempotent {
-        totals.duplicates += 1;
-        totals.duplicate_fees += tool.price * u64::from(call.executions - 1);
-    }
-    (answered, call.elapsed_s)
+    run.book(batch.tool, totals);
+    Troubled { answered, took_s: run.attempts.elapsed_s, retry_s: run.attempts.retry_s() }
 }

@@ -2,6 +2,7 @@
 
 use super::ledger::{Bill, Class};
 use super::phase::PhaseTotals;
+use crate::model::Budget;
 use crate::price::{PicoUsd, Usage};
 
 /// How a session ended.
@@ -14,6 +15,54 @@ pub enum Outcome {
     TurnLimit,
     /// The next prompt wouldn't have fitted the model's window.
     ContextFull,
+    /// A budget of dollars, turns or tokens ended it.
+    Budget,
+    /// A budget of time ended it.
+    Deadline,
+    /// A model call failed, and so did its repetitions.
+    Failed,
+}
+
+impl Outcome {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Outcome; 6] = [
+        Outcome::Answered,
+        Outcome::TurnLimit,
+        Outcome::ContextFull,
+        Outcome::Budget,
+        Outcome::Deadline,
+        Outcome::Failed,
+    ];
+}
+
+/// A limit of the budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum Limit {
+    Dollars,
+    Turns,
+    Tokens,
+    Time,
+}
+
+impl Limit {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Limit; 4] = [Limit::Dollars, Limit::Turns, Limit::Tokens, Limit::Time];
+
+    /// Whether a budget has it.
+    pub fn is_set(self, budget: &Budget) -> bool {
+        match self {
+            Limit::Dollars => budget.dollars.is_some(),
+            Limit::Turns => budget.turns.is_some(),
+            Limit::Tokens => budget.tokens.is_some(),
+            Limit::Time => budget.time_s.is_some(),
+        }
+    }
+
+    /// How a session that it ended counts.
+    pub fn outcome(self) -> Outcome {
+        if self == Limit::Time { Outcome::Deadline } else { Outcome::Budget }
+    }
 }
 
 /// One session.
@@ -21,6 +70,8 @@ pub enum Outcome {
 #[allow(missing_docs)]
 pub struct Record {
     pub outcome: Outcome,
+    /// The limit that ended it, if one did.
+    pub stopped_by: Option<Limit>,
     /// Money, all zero where there are no prices.
     pub cost: PicoUsd,
     pub cost_input: PicoUsd,
@@ -37,22 +88,58 @@ pub struct Record {
     pub output_tokens: u64,
     /// Tokens of definitions sent over all calls.
     pub definition_tokens: u64,
+    /// Messages whose loop was begun.
+    pub messages: u64,
     pub turns: u64,
+    /// Summary calls.
+    pub summaries: u64,
+    /// Pings that kept the cache warm.
+    pub keep_alive_pings: u64,
+    /// Tokens that they read.
+    pub keep_alive_tokens: u64,
+    /// Model calls begun, summaries included.
+    pub model_calls: u64,
+    /// Attempts of all of them.
+    pub model_attempts: u64,
+    /// Attempts that were billed.
+    pub model_executions: u64,
     pub tool_calls: u64,
+    /// Tool calls of which an attempt was sent.
+    pub sent_calls: u64,
     pub attempts: u64,
     pub executions: u64,
+    /// Second copies that were sent.
+    pub hedges: u64,
+    /// Tool calls that a breaker ended.
+    pub refused_calls: u64,
     pub duplicates: u64,
     /// Calls that ended with the tool's result.
     pub succeeded_calls: u64,
     pub expired_gaps: u64,
+    /// Calls before which earlier bytes had changed.
+    pub breaks: u64,
     /// Tool phases.
     pub phases: u64,
     pub latency_s: f64,
+    /// Wall time of model calls, their waits and summaries included.
     pub model_s: f64,
     pub tool_s: f64,
     pub retry_wait_s: f64,
-    /// Sum over calls of the time to the first token.
+    /// The part of it between attempts of model calls.
+    pub model_wait_s: f64,
+    pub approval_s: f64,
+    /// The user's waits before later messages, no part of the latency.
+    pub think_s: f64,
+    /// Sum over turns of the time to the first token.
     pub first_token_s: f64,
+    /// Sum over turns of the time from the first token to the last.
+    pub writing_s: f64,
+    /// Time of summary calls.
+    pub summary_s: f64,
+    /// Part of `tool_s` in which the longest path repeated something.
+    pub tool_retry_s: f64,
+    /// Part of `tool_s` in which the longest path waited for a person.
+    pub tool_approval_s: f64,
     /// Sum over phases of the squared duration.
     pub phase_s_squared: f64,
 }
@@ -60,11 +147,15 @@ pub struct Record {
 impl Record {
     pub(super) fn add_phases(&mut self, phases: &PhaseTotals) {
         self.tool_calls = phases.calls;
+        self.sent_calls = phases.sent;
+        self.hedges = phases.hedges;
+        self.refused_calls = phases.refused;
+        self.approval_s = phases.approval_s;
         self.attempts = phases.attempts;
         self.executions = phases.executions;
         self.duplicates = phases.duplicates;
         self.succeeded_calls = phases.succeeded;
-        self.retry_wait_s = phases.retry_wait_s;
+        self.retry_wait_s += phases.retry_wait_s;
         self.cost_tools = phases.fees + phases.duplicate_fees;
         self.duplicate_fees = phases.duplicate_fees;
     }
@@ -77,7 +168,7 @@ impl Record {
         self.output_tokens = bill.output_tokens;
         self.definition_tokens = bill.definition_tokens;
         self.cost_input = bill.input;
-        self.cost_output = bill.output;
+        self.cost_output = bill.all_output;
         self.cost_input_without_cache = bill.input_without_cache;
         self.cost = self.cost_input + self.cost_output + self.cost_tools;
     }
@@ -88,12 +179,15 @@ impl Record {
 pub struct Turn {
     /// Its number, from 1.
     pub number: u64,
-    /// From the start of the call to the end of its tool phase, s.
+    /// From the start of the call, or of the summary before it, to the end of its tool phase, s.
     pub latency_s: f64,
     /// The tool phase, s; `None` after the answer.
     pub tool_phase_s: Option<f64>,
     /// Time to the first token, s.
     pub first_token_s: f64,
-    /// Its tokens by class.
+    /// The tokens of its own call by class.
     pub usage: Usage,
+    /// Money for all that was requested since the turn before: its call, attempts whose reply was lost, summaries and
+    /// pings; without tool fees.
+    pub cost: PicoUsd,
 }

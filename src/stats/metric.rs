@@ -66,12 +66,29 @@ quantities! {
     ToolS "tool_s" Seconds |r| r.tool_s;
     RetryWaitS "retry_wait_s" Seconds |r| r.retry_wait_s;
     ExpiredGaps "expired_gaps" Count |r| r.expired_gaps as f64;
+    ApprovalS "approval_s" Seconds |r| r.approval_s;
+    ThinkS "think_s" Seconds |r| r.think_s;
+    Messages "messages" Count |r| r.messages as f64;
+    ModelAttempts "model_attempts" Count |r| r.model_attempts as f64;
+    Hedges "hedges" Count |r| r.hedges as f64;
+    Summaries "summaries" Count |r| r.summaries as f64;
+    KeepAlivePings "keep_alive_pings" Count |r| r.keep_alive_pings as f64;
+    CacheBreaks "cache_breaks" Count |r| r.breaks as f64;
     SucceededCalls "succeeded_calls" Count |r| r.succeeded_calls as f64;
-    Gaps "gaps" Count |r| r.turns.saturating_sub(1) as f64;
+    TotalTokens "total_tokens" Tokens |r| (r.input_tokens + r.output_tokens) as f64;
+    CallTokens "call_tokens" Tokens |r| (r.input_tokens - r.keep_alive_tokens) as f64;
+    CallReadTokens "call_read_tokens" Tokens |r| (r.cache_read_tokens - r.keep_alive_tokens) as f64;
+    ToolRetryWaitS "tool_retry_wait_s" Seconds |r| r.retry_wait_s - r.model_wait_s;
+    Gaps "gaps" Count |r| (r.turns + r.summaries).saturating_sub(1) as f64;
     Phases "phases" Count |r| r.phases as f64;
     FirstTokenS "first_token_sum_s" Seconds |r| r.first_token_s;
     PhaseSSquared "phase_s_squared" Seconds |r| r.phase_s_squared;
     DefinitionTokens "definition_tokens" Tokens |r| r.definition_tokens as f64;
+    SentCalls "sent_calls" Count |r| r.sent_calls as f64;
+    RefusedCalls "refused_calls" Count |r| r.refused_calls as f64;
+    ModelCalls "model_calls" Count |r| r.model_calls as f64;
+    ModelExecutions "model_executions" Count |r| r.model_executions as f64;
+    BudgetStopped "budget_stopped" Count |r| f64::from(u8::from(r.stopped_by.is_some()));
     Answered "answered" Count |r| f64::from(u8::from(r.outcome == Outcome::Answered));
     One "sessions" Count |_| 1.0;
 }
@@ -82,8 +99,8 @@ pub struct Metric(Quantity);
 
 impl Metric {
     /// Every metric, in the order of the report.
-    pub const ALL: [Metric; 20] = {
-        let mut all = [Metric(Quantity::CostUsd); 20];
+    pub const ALL: [Metric; 28] = {
+        let mut all = [Metric(Quantity::CostUsd); 28];
         let mut index = 0;
         while index < all.len() {
             all[index] = Metric(Quantity::ALL[index]);
@@ -109,9 +126,36 @@ impl Metric {
 
     /// Whether it says anything about this model: a metric that doesn't apply is left out, never 0.
     pub fn applies(self, model: &Model) -> bool {
+        self.0.applies(model)
+    }
+}
+
+impl Quantity {
+    /// Whether most scenarios have nothing of it, so that it is only kept where it applies.
+    pub fn is_rare(self) -> bool {
+        matches!(
+            self,
+            Quantity::ApprovalS
+                | Quantity::ThinkS
+                | Quantity::Messages
+                | Quantity::ModelAttempts
+                | Quantity::ModelExecutions
+                | Quantity::ModelCalls
+                | Quantity::Hedges
+                | Quantity::Summaries
+                | Quantity::KeepAlivePings
+                | Quantity::CacheBreaks
+                | Quantity::RefusedCalls
+                | Quantity::BudgetStopped
+                | Quantity::TotalTokens
+        )
+    }
+
+    /// Whether it says anything about this model.
+    pub fn applies(self, model: &Model) -> bool {
         let tools = &model.phase.tools;
         let priced = model.tariff.is_some();
-        match self.0 {
+        match self {
             Quantity::CostUsd | Quantity::CostInputUsd | Quantity::CostOutputUsd => priced,
             Quantity::CostToolsUsd => priced && tools.iter().any(|t| t.price.0 > 0),
             Quantity::CostInputWithoutCacheUsd => priced && model.cache.enabled,
@@ -121,7 +165,20 @@ impl Metric {
             Quantity::OutputTokens => model.output.as_constant() != Some(0),
             Quantity::ToolS => tools.iter().any(takes_time),
             Quantity::Duplicates => can_duplicate(model),
-            Quantity::RetryWaitS => tools.iter().any(|t| t.retry.attempts > 1 && can_fail(t)),
+            Quantity::RetryWaitS => {
+                tools.iter().any(|t| t.retry.attempts > 1 && can_fail(t))
+                    || (model.retry.attempts > 1 && model.faults.any())
+            }
+            Quantity::ApprovalS => tools.iter().any(|t| t.approval.is_some()),
+            Quantity::ThinkS => !model.conversation.is_single() && above_zero(&model.conversation.think_s),
+            Quantity::Messages => !model.conversation.is_single(),
+            Quantity::ModelAttempts | Quantity::ModelExecutions | Quantity::ModelCalls => model.faults.any(),
+            Quantity::Hedges => tools.iter().any(Tool::is_hedged),
+            Quantity::Summaries => model.context.compact_at_tokens < u64::MAX,
+            Quantity::KeepAlivePings => model.cache.is_kept_alive(),
+            Quantity::CacheBreaks => model.cache.breaks.any(),
+            Quantity::RefusedCalls => model.phase.breaker.is_some(),
+            Quantity::BudgetStopped | Quantity::TotalTokens => model.budget.any(),
             Quantity::ModelS => model_takes_time(model),
             Quantity::LatencyS => model_takes_time(model) || tools.iter().any(takes_time),
             _ => true,
@@ -134,13 +191,14 @@ fn above_zero(law: &Dist) -> bool {
 }
 
 fn takes_time(tool: &Tool) -> bool {
-    let rejections = tool.rejected > 0.0
+    let rejections = tool.faults.rejected > 0.0
         && (above_zero(&tool.reject_latency_s) || (tool.retry.attempts > 1 && tool.retry.base_s > 0.0));
-    above_zero(&tool.latency_s) || tool.timeout_s.is_finite() || rejections
+    let people = tool.approval.as_ref().is_some_and(|approval| above_zero(&approval.wait_s));
+    above_zero(&tool.latency_s) || tool.faults.timeout_s.is_finite() || rejections || people
 }
 
 fn can_fail(tool: &Tool) -> bool {
-    tool.fault_chance() > 0.0 || tool.timeout_s.is_finite() || tool.retry.deadline_s.is_finite()
+    tool.faults.chance() > 0.0 || tool.faults.timeout_s.is_finite() || tool.retry.deadline_s.is_finite()
 }
 
 fn can_duplicate(model: &Model) -> bool {
@@ -154,6 +212,7 @@ fn sends_tokens(model: &Model) -> bool {
         || some(&prompt.system)
         || some(&prompt.task)
         || some(&model.output)
+        || (!model.conversation.is_single() && some(&model.conversation.message))
         || model.phase.tools.iter().any(|t| some(&t.result) || t.error_result_tokens > 0)
 }
 
@@ -163,7 +222,8 @@ fn first_token_takes_time(model: &Model) -> bool {
 }
 
 fn model_takes_time(model: &Model) -> bool {
-    first_token_takes_time(model) || model.timing.output_rate.is_some()
+    let waits = model.faults.any() && model.retry.attempts > 1 && model.retry.base_s > 0.0;
+    first_token_takes_time(model) || model.timing.output_rate.is_some() || model.faults.timeout_s.is_finite() || waits
 }
 
 /// A ratio of two sums over sessions.
@@ -174,8 +234,15 @@ pub enum Rate {
     AttemptsPerCall,
     ExecutionsPerCall,
     Availability,
+    HedgesPerCall,
+    BreakerRefused,
+    ModelAttemptsPerCall,
+    ModelExecutionsPerCall,
     CacheHit,
     GapExpired,
+    CacheBroken,
+    PingsPerGap,
+    BudgetStopped,
     Answered,
     RetryWaitPerCall,
     TurnLatency,
@@ -186,13 +253,20 @@ pub enum Rate {
 
 impl Rate {
     /// Every ratio that is kept.
-    pub const ALL: [Rate; 12] = [
+    pub const ALL: [Rate; 19] = [
         Rate::DuplicatesPerCall,
         Rate::AttemptsPerCall,
         Rate::ExecutionsPerCall,
         Rate::Availability,
+        Rate::HedgesPerCall,
+        Rate::BreakerRefused,
+        Rate::ModelAttemptsPerCall,
+        Rate::ModelExecutionsPerCall,
         Rate::CacheHit,
         Rate::GapExpired,
+        Rate::CacheBroken,
+        Rate::PingsPerGap,
+        Rate::BudgetStopped,
         Rate::Answered,
         Rate::RetryWaitPerCall,
         Rate::TurnLatency,
@@ -202,13 +276,20 @@ impl Rate {
     ];
 
     /// Those of them that the report lists as rates, by name.
-    pub const REPORTED: [(Rate, &'static str); 7] = [
+    pub const REPORTED: [(Rate, &'static str); 14] = [
         (Rate::DuplicatesPerCall, "duplicates_per_call"),
         (Rate::AttemptsPerCall, "attempts_per_call"),
         (Rate::ExecutionsPerCall, "executions_per_call"),
         (Rate::Availability, "availability"),
+        (Rate::HedgesPerCall, "hedges_per_call"),
+        (Rate::BreakerRefused, "breaker_refused"),
+        (Rate::ModelAttemptsPerCall, "model_attempts_per_call"),
+        (Rate::ModelExecutionsPerCall, "model_executions_per_call"),
         (Rate::CacheHit, "cache_hit"),
         (Rate::GapExpired, "gap_expired"),
+        (Rate::CacheBroken, "cache_broken"),
+        (Rate::PingsPerGap, "keep_alive_pings_per_gap"),
+        (Rate::BudgetStopped, "budget_stopped"),
         (Rate::Answered, "answered"),
     ];
 
@@ -218,11 +299,18 @@ impl Rate {
             Rate::DuplicatesPerCall => (Quantity::Duplicates, Quantity::ToolCalls),
             Rate::AttemptsPerCall => (Quantity::Attempts, Quantity::ToolCalls),
             Rate::ExecutionsPerCall => (Quantity::Executions, Quantity::ToolCalls),
-            Rate::Availability => (Quantity::SucceededCalls, Quantity::ToolCalls),
+            Rate::Availability => (Quantity::SucceededCalls, Quantity::SentCalls),
             Rate::CacheHit => (Quantity::CacheReadTokens, Quantity::InputTokens),
             Rate::GapExpired => (Quantity::ExpiredGaps, Quantity::Gaps),
             Rate::Answered => (Quantity::Answered, Quantity::One),
-            Rate::RetryWaitPerCall => (Quantity::RetryWaitS, Quantity::ToolCalls),
+            Rate::HedgesPerCall => (Quantity::Hedges, Quantity::ToolCalls),
+            Rate::BreakerRefused => (Quantity::RefusedCalls, Quantity::ToolCalls),
+            Rate::ModelAttemptsPerCall => (Quantity::ModelAttempts, Quantity::ModelCalls),
+            Rate::ModelExecutionsPerCall => (Quantity::ModelExecutions, Quantity::ModelCalls),
+            Rate::CacheBroken => (Quantity::CacheBreaks, Quantity::Gaps),
+            Rate::PingsPerGap => (Quantity::KeepAlivePings, Quantity::Gaps),
+            Rate::BudgetStopped => (Quantity::BudgetStopped, Quantity::One),
+            Rate::RetryWaitPerCall => (Quantity::ToolRetryWaitS, Quantity::ToolCalls),
             Rate::TurnLatency => (Quantity::LatencyS, Quantity::Turns),
             Rate::ToolPhase => (Quantity::ToolS, Quantity::Phases),
             Rate::ToolPhaseSquared => (Quantity::PhaseSSquared, Quantity::Phases),
@@ -232,7 +320,16 @@ impl Rate {
 
     /// Whether it is a share of equal trials, between 0 and 1.
     pub fn is_share(self) -> bool {
-        matches!(self, Rate::DuplicatesPerCall | Rate::Availability | Rate::GapExpired | Rate::Answered)
+        matches!(
+            self,
+            Rate::DuplicatesPerCall
+                | Rate::Availability
+                | Rate::BreakerRefused
+                | Rate::GapExpired
+                | Rate::CacheBroken
+                | Rate::BudgetStopped
+                | Rate::Answered
+        )
     }
 
     /// Whether it can't be more than 1.
@@ -247,7 +344,14 @@ impl Rate {
             Rate::AttemptsPerCall | Rate::ExecutionsPerCall => model.phase.tools.iter().any(can_fail),
             Rate::Availability => model.phase.tools.iter().any(|t| can_fail(t) || t.error > 0.0),
             Rate::CacheHit | Rate::GapExpired => model.cache.enabled,
-            Rate::RetryWaitPerCall => Metric(Quantity::RetryWaitS).applies(model),
+            Rate::HedgesPerCall
+            | Rate::BreakerRefused
+            | Rate::ModelAttemptsPerCall
+            | Rate::ModelExecutionsPerCall
+            | Rate::CacheBroken
+            | Rate::PingsPerGap
+            | Rate::BudgetStopped => self.parts().0.applies(model),
+            Rate::RetryWaitPerCall => Quantity::RetryWaitS.applies(model) && !model.phase.tools.is_empty(),
             Rate::TurnLatency => Metric(Quantity::LatencyS).applies(model),
             Rate::ToolPhase | Rate::ToolPhaseSquared => Metric(Quantity::ToolS).applies(model),
             Rate::FirstToken => first_token_takes_time(model),

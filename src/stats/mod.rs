@@ -19,7 +19,7 @@ mod turn_costs;
 pub use metric::{Metric, Quantity, Rate, Unit};
 pub use moments::{Covariance, Estimate, Moments};
 pub use quantile::{QUANTILES, QuantileEstimate, quantile_name, quantile_ranks};
-pub use sample::{MOST_EXACT_SESSIONS, Sample, Sources};
+pub use sample::{MOST_EXACT_SESSIONS, Sample, Sources, Stopped, Times};
 pub use stopping::{Target, TargetError, next_size};
 pub use summary::{MetricSummary, Summary, TurnMetric};
 pub use turn_costs::TurnCosts;

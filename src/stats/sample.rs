@@ -6,7 +6,7 @@ use super::store::Store;
 use crate::engine::{CHUNK, Collect};
 use crate::model::Model;
 use crate::price::PicoUsd;
-use crate::session::{Bill, Outcome, Record, ToolTotals, Turn};
+use crate::session::{Bill, Limit, Lump, Outcome, Record, ToolTotals, Turn};
 
 /// Up to here every session's values are kept; beyond, quantiles come from histograms and memory stays flat.
 pub const MOST_EXACT_SESSIONS: u64 = 10_000_000;
@@ -28,6 +28,69 @@ pub struct Sources {
     pub tools: PicoUsd,
     /// Executions after the first.
     pub duplicates: PicoUsd,
+    /// Requests that made a summary.
+    pub compaction: PicoUsd,
+    /// Pings that kept the cache warm.
+    pub keep_alive: PicoUsd,
+    /// Model calls whose reply was lost.
+    pub lost_replies: PicoUsd,
+}
+
+/// Time by where it went, summed over sessions, s; the parts sum to the latency.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[allow(missing_docs)]
+pub struct Times {
+    /// Until the first token of each turn.
+    pub first_token_s: f64,
+    /// From the first token of each turn to the last.
+    pub writing_s: f64,
+    /// The last attempt of each tool call on the longest path of its phase.
+    pub tools_s: f64,
+    /// Attempts that were repeated and waits before the next, of the model and on the longest path of the tools.
+    pub retries_s: f64,
+    /// Waits for a person's approval on the longest path.
+    pub people_s: f64,
+    /// Summary calls.
+    pub compaction_s: f64,
+}
+
+impl Times {
+    fn of(record: &Record) -> Self {
+        let model_retries_s = record.model_s - record.first_token_s - record.writing_s - record.summary_s;
+        // what rounding leaves where nothing was repeated
+        let repeated = record.model_attempts > record.model_calls || record.outcome != Outcome::Answered;
+        Self {
+            first_token_s: record.first_token_s,
+            writing_s: record.writing_s,
+            tools_s: record.tool_s - record.tool_retry_s - record.tool_approval_s,
+            retries_s: record.tool_retry_s + if repeated { model_retries_s.max(0.0) } else { 0.0 },
+            people_s: record.tool_approval_s,
+            compaction_s: record.summary_s,
+        }
+    }
+
+    fn add(&mut self, other: &Times) {
+        self.first_token_s += other.first_token_s;
+        self.writing_s += other.writing_s;
+        self.tools_s += other.tools_s;
+        self.retries_s += other.retries_s;
+        self.people_s += other.people_s;
+        self.compaction_s += other.compaction_s;
+    }
+
+    /// The sum of all, s.
+    pub fn total_s(&self) -> f64 {
+        self.first_token_s + self.writing_s + self.tools_s + self.retries_s + self.people_s + self.compaction_s
+    }
+}
+
+/// Sessions that a limit of the budget ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Stopped {
+    /// How many.
+    pub sessions: u64,
+    /// What they had cost.
+    pub cost: PicoUsd,
 }
 
 impl Sources {
@@ -44,6 +107,9 @@ impl Sources {
             + self.output
             + self.tools
             + self.duplicates
+            + self.compaction
+            + self.keep_alive
+            + self.lost_replies
     }
 
     fn add(&mut self, other: &Sources) {
@@ -56,6 +122,9 @@ impl Sources {
         self.output += other.output;
         self.tools += other.tools;
         self.duplicates += other.duplicates;
+        self.compaction += other.compaction;
+        self.keep_alive += other.keep_alive;
+        self.lost_replies += other.lost_replies;
     }
 }
 
@@ -71,11 +140,32 @@ pub(super) struct WatchedTurns {
     pub first_token_s: Vec<f64>,
 }
 
+/// What is kept of the sessions of a model.
+#[derive(Debug, Clone)]
+struct Kept {
+    quantities: Vec<Quantity>,
+    /// With their numbers in [`Rate::ALL`].
+    rates: Vec<(usize, Rate)>,
+}
+
+impl Kept {
+    fn of(model: &Model) -> Self {
+        let quantities: Vec<Quantity> =
+            Quantity::ALL.iter().copied().filter(|q| !q.is_rare() || q.applies(model)).collect();
+        let has = |quantity: Quantity| quantities.contains(&quantity);
+        let kept = |rate: &Rate| has(rate.parts().0) && has(rate.parts().1);
+        let rates = Rate::ALL.into_iter().enumerate().filter(|(_, rate)| kept(rate)).collect();
+        Self { quantities, rates }
+    }
+}
+
 /// Everything that is kept of a run.
 #[derive(Debug, Clone)]
 pub struct Sample {
     sessions: u64,
     watched_sessions: u64,
+    /// The quantities and ratios of which anything is kept.
+    kept: Kept,
     /// Columns of the open chunk, one per [`Quantity`], then one per probe.
     open: Vec<Vec<f64>>,
     stores: Vec<Store>,
@@ -85,11 +175,13 @@ pub struct Sample {
     probe_ratios: Vec<Covariance>,
     probes_s: Vec<f64>,
     probe_counts: Vec<u64>,
-    /// Duplicates per call of each tool, and the open chunk's columns for it.
-    tool_ratios: Vec<Covariance>,
-    open_tools: Vec<(Vec<f64>, Vec<f64>)>,
+    /// Of each tool: duplicates per call, and phases on whose longest path it lay; and the open chunk's columns.
+    tool_ratios: Vec<[Covariance; 2]>,
+    open_tools: Vec<[Vec<f64>; 3]>,
     sources: Sources,
-    outcomes: [u64; 3],
+    times: Times,
+    outcomes: [u64; 6],
+    stopped: [Stopped; 4],
     pub(super) turns: WatchedTurns,
     open_turns: (u32, u32),
 }
@@ -108,9 +200,10 @@ impl Sample {
                 }
             })
             .collect();
-        let mean_turns = model.turns.mean().min(model.max_turns as f64).max(1.0);
+        let mean_turns = (model.turns.mean().min(model.max_turns as f64) * model.conversation.messages.mean()).max(1.0);
         Self {
             sessions: 0,
+            kept: Kept::of(model),
             watched_sessions: (WATCHED_TURNS / mean_turns).clamp(50.0, 20_000.0) as u64,
             open: Vec::new(),
             stores,
@@ -119,10 +212,12 @@ impl Sample {
             probe_ratios: vec![Covariance::default(); probes_s.len()],
             probes_s: probes_s.to_vec(),
             probe_counts: vec![0; probes_s.len()],
-            tool_ratios: vec![Covariance::default(); model.phase.tools.len()],
+            tool_ratios: vec![Default::default(); model.phase.tools.len()],
             open_tools: Vec::new(),
             sources: Sources::of_servers(model.prompt.definitions.len()),
-            outcomes: [0; 3],
+            times: Times::default(),
+            outcomes: [0; 6],
+            stopped: Default::default(),
             turns: WatchedTurns::default(),
             open_turns: (0, 0),
         }
@@ -150,7 +245,12 @@ impl Sample {
 
     /// Of the calls of tool number `index`, the share that ran twice; `None` where it made none.
     pub fn tool_duplicates(&self, index: usize) -> Option<Estimate> {
-        self.tool_ratios.get(index)?.ratio(true)
+        self.tool_ratios.get(index)?[0].ratio(true)
+    }
+
+    /// Of the tool phases, the share on whose longest path tool number `index` lay.
+    pub fn tool_on_path(&self, index: usize) -> Option<Estimate> {
+        self.tool_ratios.get(index)?[1].ratio(true)
     }
 
     /// The share of tool phases that lasted at most as long as probe number `index`.
@@ -191,6 +291,16 @@ impl Sample {
         &self.sources
     }
 
+    /// Time by where it went, summed over all sessions.
+    pub fn times(&self) -> &Times {
+        &self.times
+    }
+
+    /// The sessions that this limit ended.
+    pub fn stopped(&self, limit: Limit) -> Stopped {
+        self.stopped[limit as usize]
+    }
+
     /// How many sessions ended so.
     pub fn ended(&self, outcome: Outcome) -> u64 {
         self.outcomes[outcome as usize]
@@ -202,6 +312,7 @@ impl Collect for Sample {
         Self {
             sessions: 0,
             watched_sessions: self.watched_sessions,
+            kept: self.kept.clone(),
             open: vec![Vec::new(); Quantity::ALL.len() + self.probes_s.len()],
             stores: Vec::new(),
             moments: Vec::new(),
@@ -209,10 +320,12 @@ impl Collect for Sample {
             probe_ratios: Vec::new(),
             probes_s: self.probes_s.clone(),
             probe_counts: vec![0; self.probes_s.len()],
-            tool_ratios: vec![Covariance::default(); self.tool_ratios.len()],
-            open_tools: vec![(Vec::new(), Vec::new()); self.tool_ratios.len()],
+            tool_ratios: vec![Default::default(); self.tool_ratios.len()],
+            open_tools: vec![Default::default(); self.tool_ratios.len()],
             sources: Sources::of_servers(self.sources.definitions.len()),
-            outcomes: [0; 3],
+            times: Times::default(),
+            outcomes: [0; 6],
+            stopped: Default::default(),
             turns: WatchedTurns::default(),
             open_turns: (0, 0),
         }
@@ -242,21 +355,29 @@ impl Collect for Sample {
 
     fn session(&mut self, number: u64, record: &Record, bill: &Bill, tools: &[ToolTotals]) {
         if self.sessions == 0 {
-            for column in &mut self.open {
-                column.reserve_exact(CHUNK as usize);
+            let probes = Quantity::ALL.len()..self.open.len();
+            for index in self.kept.quantities.iter().map(|q| *q as usize).chain(probes) {
+                self.open[index].reserve_exact(CHUNK as usize);
             }
         }
         self.sessions += 1;
         let (quantities, probes) = self.open.split_at_mut(Quantity::ALL.len());
-        for (column, quantity) in quantities.iter_mut().zip(Quantity::ALL) {
-            column.push(quantity.of(record));
+        for quantity in &self.kept.quantities {
+            quantities[*quantity as usize].push(quantity.of(record));
         }
         for (column, count) in probes.iter_mut().zip(&mut self.probe_counts) {
             column.push(std::mem::take(count) as f64);
         }
-        for ((duplicates, calls), tool) in self.open_tools.iter_mut().zip(tools) {
+        for ([duplicates, calls, on_path], tool) in self.open_tools.iter_mut().zip(tools) {
             duplicates.push(tool.duplicates as f64);
             calls.push(tool.calls as f64);
+            on_path.push(tool.on_path as f64);
+        }
+        self.times.add(&Times::of(record));
+        if let Some(limit) = record.stopped_by {
+            let stopped = &mut self.stopped[limit as usize];
+            stopped.sessions += 1;
+            stopped.cost += record.cost;
         }
         for (sum, more) in self.sources.definitions.iter_mut().zip(&bill.definitions) {
             *sum += *more;
@@ -267,6 +388,9 @@ impl Collect for Sample {
         self.sources.output += bill.output;
         self.sources.tools += record.cost_tools - record.duplicate_fees;
         self.sources.duplicates += record.duplicate_fees;
+        self.sources.compaction += bill.lump(Lump::Compaction);
+        self.sources.keep_alive += bill.lump(Lump::KeepAlive);
+        self.sources.lost_replies += bill.lump(Lump::LostReply);
         self.outcomes[record.outcome as usize] += 1;
         if self.watches(number) {
             let (turns, phases) = std::mem::take(&mut self.open_turns);
@@ -278,15 +402,17 @@ impl Collect for Sample {
     fn close(&mut self) {
         let column = |quantity: Quantity| &self.open[quantity as usize];
         self.moments = self.open[..Quantity::ALL.len()].iter().map(|values| Moments::of(values)).collect();
-        self.ratios = Rate::ALL
+        self.ratios = vec![Covariance::default(); Rate::ALL.len()];
+        for (index, rate) in &self.kept.rates {
+            let (y, x) = rate.parts();
+            self.ratios[*index] = Covariance::of(column(y), column(x));
+        }
+        let phases = column(Quantity::Phases);
+        self.tool_ratios = self
+            .open_tools
             .iter()
-            .map(|rate| {
-                let (y, x) = rate.parts();
-                Covariance::of(column(y), column(x))
-            })
+            .map(|[duplicates, calls, on_path]| [Covariance::of(duplicates, calls), Covariance::of(on_path, phases)])
             .collect();
-        self.tool_ratios =
-            self.open_tools.iter().map(|(duplicates, calls)| Covariance::of(duplicates, calls)).collect();
         self.probe_ratios = self.open[Quantity::ALL.len()..]
             .iter()
             .map(|values| Covariance::of(values, column(Quantity::Phases)))
@@ -310,12 +436,16 @@ impl Collect for Sample {
         for (mine, other) in self.probe_ratios.iter_mut().zip(&next.probe_ratios) {
             mine.merge(other);
         }
-        for (mine, other) in self.tool_ratios.iter_mut().zip(&next.tool_ratios) {
+        for (mine, other) in self.tool_ratios.iter_mut().flatten().zip(next.tool_ratios.iter().flatten()) {
             mine.merge(other);
         }
-        for (duplicates, calls) in &mut next.open_tools {
-            duplicates.clear();
-            calls.clear();
+        for column in next.open_tools.iter_mut().flatten() {
+            column.clear();
+        }
+        self.times.add(&std::mem::take(&mut next.times));
+        for (mine, other) in self.stopped.iter_mut().zip(std::mem::take(&mut next.stopped)) {
+            mine.sessions += other.sessions;
+            mine.cost += other.cost;
         }
         self.sources.add(&next.sources);
         next.sources = Sources::of_servers(next.sources.definitions.len());

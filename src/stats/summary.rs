@@ -3,10 +3,10 @@
 use super::metric::{Metric, Quantity, Rate};
 use super::moments::{Estimate, ZERO_EVENTS};
 use super::quantile::{QUANTILES, QuantileEstimate, quantile_ranks};
-use super::sample::{Sample, Sources};
+use super::sample::{Sample, Sources, Stopped, Times};
 use super::store::select;
 use crate::model::Model;
-use crate::session::Outcome;
+use crate::session::{Limit, Outcome};
 
 /// A metric over sessions.
 #[derive(Debug, Clone, PartialEq)]
@@ -77,10 +77,16 @@ pub struct Summary {
     pub rates: Vec<(Rate, Estimate)>,
     /// Of the calls of each tool, the share that ran twice; `None` for a tool whose calls can't, or that made none.
     pub tool_duplicates: Vec<Option<Estimate>>,
+    /// Of the tool phases, the share on whose longest path each tool lay; `None` where there was none.
+    pub tools_on_path: Vec<Option<Estimate>>,
     /// Money by what it went for, summed over sessions; `None` without prices.
     pub sources: Option<Sources>,
+    /// Time by where it went, summed over sessions; `None` where nothing takes time.
+    pub times: Option<Times>,
     /// How many sessions ended in each way.
     pub outcomes: Vec<(Outcome, u64)>,
+    /// The sessions that each limit of the budget ended, for the limits that there are.
+    pub stopped: Vec<(Limit, Stopped)>,
 }
 
 impl Summary {
@@ -101,24 +107,26 @@ impl Summary {
             .filter(|(rate, _)| rate.applies(model))
             .filter_map(|(rate, _)| Some((rate, sample.ratio(rate)?)))
             .collect();
-        let outcomes = [Outcome::Answered, Outcome::TurnLimit, Outcome::ContextFull]
-            .into_iter()
-            .map(|outcome| (outcome, sample.ended(outcome)))
-            .collect();
+        let outcomes = Outcome::ALL.into_iter().map(|outcome| (outcome, sample.ended(outcome))).collect();
+        let tools = model.phase.tools.iter().enumerate();
         Self {
             sessions: sample.sessions(),
             metrics,
             turn_metrics,
             rates,
-            tool_duplicates: model
-                .phase
-                .tools
-                .iter()
-                .enumerate()
+            tool_duplicates: tools
+                .clone()
                 .map(|(index, tool)| sample.tool_duplicates(index).filter(|_| tool.can_run_twice()))
                 .collect(),
+            tools_on_path: tools.map(|(index, _)| sample.tool_on_path(index)).collect(),
             sources: model.tariff.as_ref().map(|_| sample.sources().clone()),
+            times: Some(*sample.times()).filter(|times| times.total_s() > 0.0),
             outcomes,
+            stopped: Limit::ALL
+                .into_iter()
+                .filter(|limit| limit.is_set(&model.budget))
+                .map(|limit| (limit, sample.stopped(limit)))
+                .collect(),
         }
     }
 
@@ -157,7 +165,9 @@ fn over_sessions(sample: &Sample, metric: Metric) -> MetricSummary {
     let ranks: Vec<[u64; 3]> = QUANTILES.iter().map(|p| <[u64; 3]>::from(quantile_ranks(moments.n, *p))).collect();
     let found = at_all(&ranks, |rising| sample.at_ranks(metric, rising));
     let mut mean = moments.estimate();
-    if matches!(metric.quantity(), Quantity::Duplicates | Quantity::ExpiredGaps) && moments.max <= 0.0 {
+    if matches!(metric.quantity(), Quantity::Duplicates | Quantity::ExpiredGaps | Quantity::CacheBreaks)
+        && moments.max <= 0.0
+    {
         mean.ci95 = [0.0, ZERO_EVENTS / moments.n.max(1) as f64];
     }
     MetricSummary {

@@ -63,7 +63,7 @@ impl Collect for TurnCosts {
             ..Usage::default()
         };
         let sum = &mut self.calls[index];
-        sum.0 += self.tariff.cost(&turn.usage).usd();
+        sum.0 += turn.cost.usd();
         sum.1 += self.tariff.cost(&plain).usd();
         sum.2 += 1;
     }

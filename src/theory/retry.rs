@@ -36,15 +36,26 @@ pub fn unavailability(a: f64, b: f64, attempts: u32) -> f64 {
 /// The mean wait after failure `k` = 1, 2, …, s; `None` for decorrelated jitter once its cap can bind, where it has no
 /// closed form. Without the cap decorrelated waits follow `E[w_k] = (base + 3 E[w_(k-1)]) / 2`, `w_0 = base`.
 pub fn mean_wait(retry: &Retry, failure: u32) -> Option<f64> {
-    let bound = retry.cap_s.min(retry.base_s * 2_f64.powi(failure as i32 - 1));
+    mean_wait_from(retry, retry.base_s, failure)
+}
+
+/// [`mean_wait`] where the first bound is `base_s`.
+fn mean_wait_from(retry: &Retry, base_s: f64, failure: u32) -> Option<f64> {
+    let bound = retry.cap_s.min(base_s * 2_f64.powi(failure as i32 - 1));
     match retry.jitter {
         Jitter::None => Some(bound),
         Jitter::Full => Some(bound / 2.0),
         Jitter::Equal => Some(bound * 0.75),
         Jitter::Decorrelated => {
-            let largest = retry.base_s * 3_f64.powi(failure as i32);
-            (largest <= retry.cap_s)
-                .then(|| (0..failure).fold(retry.base_s, |last, _| f64::midpoint(retry.base_s, 3.0 * last)))
+            let largest = base_s * 3_f64.powi(failure as i32);
+            (largest <= retry.cap_s && retry.rejected_base_s.total_cmp(&retry.base_s).is_eq())
+                .then(|| (0..failure).fold(base_s, |last, _| f64::midpoint(base_s, 3.0 * last)))
+        }
+        Jitter::Quarter => Some(bound * 0.875),
+        Jitter::Plus { spread_s, capped } => {
+            // E[min(U, room)] of a uniform U up to the spread
+            let room = if capped { (retry.cap_s - bound).min(spread_s) } else { spread_s };
+            Some(bound + room - room * room / (2.0 * spread_s))
         }
     }
 }
@@ -55,10 +66,16 @@ pub fn total_wait(retry: &Retry, failures: u32) -> Option<f64> {
     (1..=failures).map(|k| mean_wait(retry, k)).sum()
 }
 
-/// Mean of all waits of one call whose attempts fail with chance `f` each: `Σ_{k<R} f^k E[w_k]`.
-pub fn wait_per_call(retry: &Retry, fail: f64) -> Option<f64> {
+/// Mean of all waits of one call whose attempts fail with chance `f` each: `Σ_{k<R} f^k E[w_k]`; `rejected` of the
+/// failures are rejections, after which some clients wait from another base.
+pub fn wait_per_call(retry: &Retry, fail: f64, rejected: f64) -> Option<f64> {
     if fail <= 0.0 {
         return Some(0.0);
     }
-    (1..retry.attempts).map(|k| Some(fail.powi(k as i32) * mean_wait(retry, k)?)).sum()
+    (1..retry.attempts)
+        .map(|k| {
+            let (ordinary, after_rejection) = (mean_wait(retry, k)?, mean_wait_from(retry, retry.rejected_base_s, k)?);
+            Some(fail.powi(k as i32) * ((1.0 - rejected) * ordinary + rejected * after_rejection))
+        })
+        .sum()
 }

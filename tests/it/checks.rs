@@ -9,19 +9,19 @@ use agent_sim::stats::Sample;
 
 use crate::support::{model, run};
 
-fn sample(model: &Model, sessions: u64) -> Sample {
+pub fn sample(model: &Model, sessions: u64) -> Sample {
     let mut sample = Sample::new(model, sessions, &probes_s(model));
     Play { model, seed: 1, sessions: 0..sessions }.run(&mut sample, &|_| {});
     sample
 }
 
-fn has(checks: &Checks, id: &str) -> bool {
+pub fn has(checks: &Checks, id: &str) -> bool {
     checks.checks.iter().any(|c| c.id == id)
 }
 
 /// The simulation of `text` agrees with its own theory on `id`, and disagrees with the theory of a changed model.
 #[track_caller]
-fn caught(text: &str, id: &str, sessions: u64, change: impl Fn(&mut Model)) {
+pub fn caught(text: &str, id: &str, sessions: u64, change: impl Fn(&mut Model)) {
     let right = model(text);
     let sample = sample(&right, sessions);
     let checks = check(&right, &sample);
@@ -297,7 +297,7 @@ retry = { attempts = 3, jitter = "equal" }
 #[test]
 fn a_timeout_that_is_ignored_is_caught() {
     let text = format!("{TEN}timeout = \"5s\"\n");
-    caught(&text, "latency.timeout", 5_000, |model| model.phase.tools[0].timeout_s = 5.2);
+    caught(&text, "latency.timeout", 5_000, |model| model.phase.tools[0].faults.timeout_s = 5.2);
 }
 
 const RETRIES: &str = r#"
@@ -318,9 +318,9 @@ retry = { attempts = 4, base = "500ms", cap = "1s" }
 #[test]
 fn wrong_retry_models_are_caught() {
     caught(RETRIES, "retry.duplicates", 10_000, |model| model.phase.tools[0].retry.attempts = 2);
-    caught(RETRIES, "retry.duplicates", 10_000, |model| model.phase.tools[0].timeout_s = 1e9);
-    caught(RETRIES, "retry.executions", 10_000, |model| model.phase.tools[0].lost_reply = 0.03);
-    caught(RETRIES, "retry.attempts", 10_000, |model| model.phase.tools[0].lost_request = 0.02);
+    caught(RETRIES, "retry.duplicates", 10_000, |model| model.phase.tools[0].faults.timeout_s = 1e9);
+    caught(RETRIES, "retry.executions", 10_000, |model| model.phase.tools[0].faults.lost_reply = 0.03);
+    caught(RETRIES, "retry.attempts", 10_000, |model| model.phase.tools[0].faults.lost_request = 0.02);
     caught(RETRIES, "retry.availability", 10_000, |model| model.phase.tools[0].error = 0.0);
     caught(RETRIES, "retry.wait", 10_000, |model| model.phase.tools[0].retry.jitter = Jitter::Equal);
     caught(RETRIES, "retry.wait", 10_000, |model| model.phase.tools[0].retry.cap_s = 0.4);

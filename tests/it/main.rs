@@ -4,9 +4,11 @@
 #![allow(clippy::case_sensitive_file_extension_comparisons, clippy::format_collect)]
 
 mod checks;
+mod checks_sessions;
 mod cli;
 mod distributions;
 mod golden;
+mod mechanisms;
 mod prices;
 mod properties;
 mod scenarios;

@@ -131,7 +131,8 @@ proptest! {
             prop_assert!(model.cache.enabled || u.prompt_tokens() == u.plain_tokens);
             prop_assert!(u.prompt_tokens() >= model.cache.min_tokens || u.prompt_tokens() == u.plain_tokens);
             prop_assert!(turn.latency_s >= turn.first_token_s && turn.first_token_s >= 0.0);
-            cost_of_turns += tariff.cost(u).0;
+            prop_assert_eq!(tariff.cost(u), turn.cost);
+            cost_of_turns += turn.cost.0;
         }
         let mut cost_of_sessions = 0;
         for (r, bill) in &kept.records {

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::support::assert_close;
 
 fn full_jitter(base_s: f64, cap_s: f64) -> Retry {
-    Retry { attempts: 20, base_s, cap_s, jitter: Jitter::Full, deadline_s: f64::INFINITY }
+    Retry { attempts: 20, base_s, rejected_base_s: base_s, cap_s, jitter: Jitter::Full, deadline_s: f64::INFINITY }
 }
 
 /// The value of one form at one point; `None` for an id that nobody knows.
@@ -152,7 +152,14 @@ fn figures_from_the_literature() {
 
 #[test]
 fn waits_of_every_jitter() {
-    let policy = |jitter| Retry { attempts: 6, base_s: 0.5, cap_s: 1e9, jitter, deadline_s: f64::INFINITY };
+    let policy = |jitter| Retry {
+        attempts: 6,
+        base_s: 0.5,
+        rejected_base_s: 0.5,
+        cap_s: 1e9,
+        jitter,
+        deadline_s: f64::INFINITY,
+    };
     assert_close(retry::mean_wait(&policy(Jitter::None), 3).unwrap(), 2.0, 1e-12);
     assert_close(retry::mean_wait(&policy(Jitter::Full), 3).unwrap(), 1.0, 1e-12);
     assert_close(retry::mean_wait(&policy(Jitter::Equal), 3).unwrap(), 1.5, 1e-12);
@@ -162,6 +169,13 @@ fn waits_of_every_jitter() {
     let capped = Retry { cap_s: 2.0, ..policy(Jitter::Decorrelated) };
     assert_eq!(retry::mean_wait(&capped, 2), None);
     // ten tries, 200 ms doubling, cap 60 s, no jitter: nine waits sum to 102.2 s
-    let slow = Retry { attempts: 10, base_s: 0.2, cap_s: 60.0, jitter: Jitter::None, deadline_s: f64::INFINITY };
+    let slow = Retry {
+        attempts: 10,
+        base_s: 0.2,
+        rejected_base_s: 0.2,
+        cap_s: 60.0,
+        jitter: Jitter::None,
+        deadline_s: f64::INFINITY,
+    };
     assert_close(retry::total_wait(&slow, 9).unwrap(), 102.2, 1e-12);
 }

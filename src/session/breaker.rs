@@ -1,0 +1,232 @@
+//! Calls that wait for a person or stand behind a breaker (MODEL.md §4.7, §4.8): what one of them meets depends on the
+//! others, so they are played event by event.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use super::draws::{Draws, Purpose};
+use super::phase::{Batch, BatchEnd, CallRun, Drawn, Span};
+use super::{PhaseTotals, Progress};
+use crate::dist::Dist;
+use crate::model::Breaker;
+
+/// A tool's breaker, kept from phase to phase.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum BreakerState {
+    /// Calls go through; so many attempts in a row have failed.
+    Closed(u64),
+    /// Calls fail at once until then, s.
+    Open(f64),
+    /// One attempt decides; other calls fail at once.
+    Probing,
+}
+
+impl Default for BreakerState {
+    fn default() -> Self {
+        Self::Closed(0)
+    }
+}
+
+impl BreakerState {
+    /// Whether an attempt that would start now may, and whether it is the probe.
+    pub fn admit(&mut self, now_s: f64) -> Admission {
+        match *self {
+            Self::Closed(_) => Admission::Ordinary,
+            Self::Open(until_s) if now_s >= until_s => {
+                *self = Self::Probing;
+                Admission::Probe
+            }
+            Self::Open(_) | Self::Probing => Admission::Refused,
+        }
+    }
+
+    /// Takes in the end of an attempt. Attempts from before it opened don't count any more.
+    pub fn ended(&mut self, rule: &Breaker, admitted: Admission, success: bool, now_s: f64) {
+        let opened = Self::Open(now_s + rule.cooldown_s);
+        match (*self, admitted) {
+            (Self::Probing, Admission::Probe) => *self = if success { Self::Closed(0) } else { opened },
+            (Self::Closed(_), _) if success => *self = Self::Closed(0),
+            (Self::Closed(failed), _) => {
+                *self = if failed + 1 >= rule.failures { opened } else { Self::Closed(failed + 1) };
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What a breaker says to an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Admission {
+    /// It may start.
+    Ordinary,
+    /// It may start, and decides.
+    Probe,
+    /// It fails at once.
+    Refused,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum What {
+    /// The call begins, with its wait for a person where there is one.
+    Begin,
+    /// An attempt starts.
+    Attempt,
+    /// An attempt is over.
+    AttemptOver(Admission, Progress),
+    /// The call is over without a further attempt.
+    Over,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Event {
+    /// From the start of the batch.
+    at_s: f64,
+    /// Orders events of one moment by when they were planned.
+    number: u64,
+    call: usize,
+    what: What,
+}
+
+impl PartialEq for Event {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Event {}
+
+impl PartialOrd for Event {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Event {
+    /// The heap gives the greatest first: the earliest.
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.at_s.total_cmp(&self.at_s).then(other.number.cmp(&self.number))
+    }
+}
+
+struct Guarded<S> {
+    drawn: Drawn,
+    run: CallRun<S>,
+    begun_s: f64,
+    first_attempt_s: f64,
+    approval_s: f64,
+    answered: bool,
+}
+
+#[derive(Default)]
+struct Agenda {
+    events: BinaryHeap<Event>,
+    planned: u64,
+}
+
+impl Agenda {
+    fn plan(&mut self, at_s: f64, call: usize, what: What) {
+        self.events.push(Event { at_s, number: self.planned, call, what });
+        self.planned += 1;
+    }
+}
+
+/// Plays the calls of one tool from `start_s` on.
+#[inline(never)]
+pub(super) fn play_guarded<D: Draws>(
+    batch: Batch<'_>,
+    draws: &D,
+    start_s: f64,
+    mut breaker: Option<(&Breaker, &mut BreakerState)>,
+    span: &mut Span,
+    totals: &mut PhaseTotals,
+) -> BatchEnd {
+    let Batch { tool, index, turn, .. } = batch;
+    let mut calls: Vec<Guarded<D::Stream>> = Vec::with_capacity(batch.calls as usize);
+    let mut stream =
+        (!matches!(tool.latency_s, Dist::Constant(_))).then(|| draws.stream(Purpose::Latency { tool: index }, turn));
+    let latency_s = || match (&tool.latency_s, &mut stream) {
+        (Dist::Constant(law), _) => law.value(),
+        (law, Some(stream)) => law.draw(stream),
+        (law, None) => law.mean(),
+    };
+    batch.each_call(draws, latency_s, |number, drawn| {
+        let run = CallRun::new(number, drawn);
+        calls.push(Guarded { drawn, run, begun_s: 0.0, first_attempt_s: 0.0, approval_s: 0.0, answered: false });
+    });
+    let mut agenda = Agenda::default();
+    let at_once = if batch.one_at_a_time { 1 } else { calls.len() };
+    for call in 0..at_once.min(calls.len()) {
+        agenda.plan(0.0, call, What::Begin);
+    }
+    let mut end = BatchEnd::default();
+    (span.retry_s, span.approval_s) = (0.0, 0.0);
+    totals.calls += batch.calls;
+    while let Some(Event { at_s, call: number, what, .. }) = agenda.events.pop() {
+        let Some(call) = calls.get_mut(number) else { break };
+        match what {
+            What::Begin => {
+                call.begun_s = at_s;
+                let uniform =
+                    |which: u64| draws.uniform(Purpose::Approval { tool: index }, turn, 2 * number as u64 + which);
+                match &tool.approval {
+                    Some(approval) if uniform(0) < approval.share => {
+                        let purpose = Purpose::ApprovalWait { tool: index, call: number as u64 };
+                        call.approval_s = approval.wait_s.draw(&mut draws.stream(purpose, turn));
+                        let denied = approval.denied > 0.0 && uniform(1) < approval.denied;
+                        agenda.plan(at_s + call.approval_s, number, if denied { What::Over } else { What::Attempt });
+                    }
+                    _ => agenda.plan(at_s, number, What::Attempt),
+                }
+            }
+            What::Attempt => {
+                let admission = breaker.as_mut().map_or(Admission::Ordinary, |(_, state)| state.admit(start_s + at_s));
+                if admission == Admission::Refused {
+                    totals.refused += 1;
+                    agenda.plan(at_s, number, What::Over);
+                    continue;
+                }
+                if call.run.attempts.sent == 0 {
+                    call.first_attempt_s = at_s;
+                }
+                let progress = call.run.attempt(batch, draws, totals);
+                let over_s = call.first_attempt_s + call.run.attempts.elapsed_s;
+                agenda.plan(over_s, number, What::AttemptOver(admission, progress));
+            }
+            What::AttemptOver(admission, progress) => {
+                let answered = progress == Progress::Answered;
+                if let Some((rule, state)) = &mut breaker {
+                    state.ended(rule, admission, answered, start_s + at_s);
+                }
+                call.answered = answered;
+                if progress == Progress::Wait {
+                    let next = if call.run.wait(tool) == Progress::Attempt { What::Attempt } else { What::Over };
+                    agenda.plan(call.first_attempt_s + call.run.attempts.elapsed_s, number, next);
+                } else {
+                    agenda.plan(at_s, number, What::Over);
+                }
+            }
+            What::Over => {
+                call.run.book(tool, totals);
+                totals.sent += u64::from(call.run.attempts.sent > 0);
+                totals.approval_s += call.approval_s;
+                let success = call.answered && !call.drawn.tool_fails;
+                totals.succeeded += u64::from(success);
+                end.result_tokens += if success { call.drawn.result_tokens } else { tool.error_result_tokens };
+                let retry_s = call.run.attempts.retry_s();
+                if batch.one_at_a_time {
+                    span.retry_s += retry_s;
+                    span.approval_s += call.approval_s;
+                    end.duration_s += at_s - call.begun_s;
+                    if number + 1 < calls.len() {
+                        agenda.plan(at_s, number + 1, What::Begin);
+                    }
+                } else if at_s - call.begun_s > end.duration_s {
+                    end.duration_s = at_s - call.begun_s;
+                    span.retry_s = retry_s;
+                    span.approval_s = call.approval_s;
+                }
+            }
+        }
+    }
+    end
+}

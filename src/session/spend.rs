@@ -1,0 +1,94 @@
+//! What a run has used so far, and whether its budget allows more (MODEL.md §5).
+
+use super::record::Limit;
+use crate::model::{Budget, Model};
+use crate::price::{PicoUsd, Usage};
+
+/// Sums over the requests so far. They are kept only where somebody asks for them.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Spend {
+    /// Whether sums are kept.
+    pub kept: bool,
+    /// Money of all model requests.
+    pub requests: PicoUsd,
+    /// Fees of tools.
+    pub fees: PicoUsd,
+    /// Tokens sent and written.
+    pub tokens: u64,
+}
+
+/// The most that a request can use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WorstCase {
+    /// Money.
+    pub usd: PicoUsd,
+    /// Tokens sent and written.
+    pub tokens: u64,
+}
+
+/// `budget.reserve`: `κ_w c_in n + c_out · max output`, at the tier that the prompt will hit. A token that is written
+/// can't cost less than one that isn't; tools and system are written under the prefix's lifetime.
+pub fn worst_case(model: &Model, prefix: u64, prompt: u64, max_output: u64) -> WorstCase {
+    let cached = model.cache.enabled;
+    let usd = model.tariff.as_ref().map_or_else(PicoUsd::default, |tariff| {
+        let rates = tariff.rates(tariff.tier_of(prompt));
+        let dearest = |written| if cached { rates.input.max(written) } else { rates.input };
+        let prefix = prefix.min(prompt);
+        dearest(rates.write_prefix) * prefix
+            + dearest(rates.write_messages) * (prompt - prefix)
+            + rates.output * max_output
+    });
+    WorstCase { usd, tokens: prompt + max_output }
+}
+
+impl Spend {
+    pub fn request(&mut self, cost: PicoUsd, usage: &Usage) {
+        self.requests += cost;
+        self.tokens += usage.prompt_tokens() + usage.output_tokens;
+    }
+
+    /// The limit that a request of this worst case, which is call number `turn`, might pass.
+    pub fn refuses(&self, budget: &Budget, worst: WorstCase, turn: u64) -> Option<Limit> {
+        if budget.turns.is_some_and(|most| turn > most) {
+            Some(Limit::Turns)
+        } else if budget.dollars.is_some_and(|most| self.requests + self.fees + worst.usd > most) {
+            Some(Limit::Dollars)
+        } else if budget.tokens.is_some_and(|most| self.tokens + worst.tokens > most) {
+            Some(Limit::Tokens)
+        } else {
+            None
+        }
+    }
+
+    /// The limit that has been passed after call number `turn`. The next call would surely pass a limit of turns.
+    pub fn passed(&self, budget: &Budget, turn: u64, busy_s: f64) -> Option<Limit> {
+        if budget.turns.is_some_and(|most| turn >= most) {
+            Some(Limit::Turns)
+        } else if budget.dollars.is_some_and(|most| self.requests + self.fees > most) {
+            Some(Limit::Dollars)
+        } else if budget.tokens.is_some_and(|most| self.tokens > most) {
+            Some(Limit::Tokens)
+        } else if budget.time_s.is_some_and(|most| busy_s > most) {
+            Some(Limit::Time)
+        } else {
+            None
+        }
+    }
+
+    /// Whether fees of this size can be paid.
+    pub fn allows_fees(&self, budget: &Budget, fees: PicoUsd) -> bool {
+        budget.dollars.is_none_or(|most| self.requests + self.fees + fees <= most)
+    }
+}
+
+/// The most that `calls` calls of each tool can cost.
+pub(super) fn worst_fees(model: &Model, calls: impl Fn(usize) -> u64) -> PicoUsd {
+    let tools = model.phase.tools.iter().enumerate().filter(|(_, tool)| tool.price.0 > 0);
+    tools
+        .map(|(index, tool)| {
+            let copies = if tool.is_hedged() { 2 } else { 1 };
+            let executions = if tool.idempotent { 1 } else { u64::from(tool.retry.attempts) * copies };
+            tool.price * calls(index).saturating_mul(executions)
+        })
+        .sum()
+}

@@ -1,0 +1,55 @@
+//! What a session asks of whoever drives it.
+
+use super::record::Outcome;
+
+/// What a session wants next.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Step {
+    /// An attempt of a model call.
+    Call(Call),
+    /// So much time has to pass, s: between two attempts, or until the user's next message.
+    Wait(f64),
+    /// Nothing: it is over.
+    End(Outcome),
+}
+
+/// One attempt of a model call.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Call {
+    /// The turn's number, from 1; of a summary, the turn that it comes before.
+    pub turn: u64,
+    /// What it is for.
+    pub kind: Kind,
+    /// All tokens that are sent.
+    pub prompt_tokens: u64,
+    /// Those of them that are read from the cache.
+    pub hit_tokens: u64,
+    /// Tokens that the model writes.
+    pub output_tokens: u64,
+    /// From the request to the first token, s.
+    pub first_token_s: f64,
+    /// From the request until the client knows what became of it, s.
+    pub took_s: f64,
+    /// What comes after it.
+    pub then: Then,
+}
+
+/// What a model call is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A turn of the loop.
+    Turn,
+    /// A summary that replaces the messages.
+    Summary,
+}
+
+/// What comes after an attempt of a model call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Then {
+    /// The tool phase of the turn.
+    Tools,
+    /// The turn is over without one: it was the answer, or a limit was passed.
+    TurnOver,
+    /// The turn goes on: this was a summary, or the attempt failed.
+    GoesOn,
+}

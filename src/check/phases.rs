@@ -405,7 +405,10 @@ fn chain_mean(model: &Model) -> Option<f64> {
     for &index in &phase.order {
         let tool = &phase.tools[index];
         if !makes_calls(tool) {
-            return None;
+            if phase.after.iter().any(|before| before.contains(&index)) {
+                return None;
+            }
+            continue;
         }
         let follows = match (chain, phase.after[index].as_slice()) {
             (None, []) => true,

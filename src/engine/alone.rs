@@ -33,6 +33,8 @@ pub trait Collect: Send + Sized {
     fn watches(&self, session: u64) -> bool;
     /// One turn of a watched session.
     fn turn(&mut self, turn: &Turn);
+    /// How long a message of a watched session took from its request to its answer, or to the session's end, s.
+    fn message(&mut self, _latency_s: f64) {}
     /// The length of every tool phase, s.
     fn phase(&mut self, _duration_s: f64) {}
     /// A session that is over.
@@ -89,6 +91,9 @@ struct OpenTurn {
     call: Option<Call>,
     /// Spent before it.
     spent: PicoUsd,
+    /// The message that it belongs to, and the busy time at which that began, s.
+    message: u64,
+    message_from_s: f64,
 }
 
 /// Plays one session from its first request to its end.
@@ -98,7 +103,13 @@ pub fn play_session<C: Collect>(model: &Model, seed: u64, number: u64, room: &mu
     let mut session = Session::new(model, SessionDraws::new(seed, number), watched);
     let (mut now_s, mut totals, mut open) = (0.0, PhaseTotals::default(), OpenTurn::default());
     let outcome = loop {
-        let call = match session.next_step(now_s) {
+        let busy_s = session.busy_s(now_s);
+        let step = session.next_step(now_s);
+        if watched && (session.message() != open.message || matches!(step, Step::End(_))) {
+            into.message(busy_s - open.message_from_s);
+            (open.message, open.message_from_s) = (session.message(), busy_s);
+        }
+        let call = match step {
             Step::Call(call) => call,
             Step::Wait(wait_s) => {
                 now_s += wait_s;

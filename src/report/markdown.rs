@@ -4,11 +4,11 @@ use std::fmt::Write;
 
 use super::format::{money, percent, seconds};
 use super::wording::{
-    HEADLINES, budget_rows, budget_text, cache_text, cells, checks_sentence, month, month_text, outcome_name,
-    sessions_text, share_with_interval, spending, time_shares,
+    HEADLINES, TURN_HEADLINES, budget_rows, budget_text, cache_text, cells, checks_sentence, month, month_text,
+    outcome_name, sessions_text, share_with_interval, spending, time_shares,
 };
 use crate::simulate::Answer;
-use crate::stats::Rate;
+use crate::stats::{Rate, TurnMetric, Unit};
 
 fn escape(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ")
@@ -23,9 +23,15 @@ pub fn markdown(answer: &Answer) -> String {
         let _ = writeln!(out, "**Per month: {}.**\n", month_text(&month));
     }
     let _ = writeln!(out, "| | mean | p50 | p95 | p99 |\n|---|---:|---:|---:|---:|");
-    for (quantity, label) in HEADLINES {
-        if let Some(metric) = summary.metric(quantity.name()) {
-            let cells: Vec<String> = cells(quantity.unit(), metric)
+    let of_sessions =
+        HEADLINES.into_iter().map(|(quantity, label)| (label, quantity.unit(), summary.metric(quantity.name())));
+    let of_messages = TURN_HEADLINES
+        .into_iter()
+        .filter(|(metric, _)| *metric == TurnMetric::Message)
+        .map(|(metric, label)| (label, Unit::Seconds, summary.turn_metric(metric)));
+    for (label, unit, metric) in of_sessions.chain(of_messages) {
+        if let Some(metric) = metric {
+            let cells: Vec<String> = cells(unit, metric)
                 .into_iter()
                 .map(
                     |(value, interval)| {

@@ -5,13 +5,13 @@ use std::fmt::Write;
 use super::Style;
 use super::format::{money, percent, seconds, table, whole};
 use super::wording::{
-    HEADLINES, any_marked, budget_rows, budget_text, cache_text, cells, checks_sentence, class_shares,
+    HEADLINES, TURN_HEADLINES, any_marked, budget_rows, budget_text, cache_text, cells, checks_sentence, class_shares,
     duplicates_by_tool, longest_path, month, month_text, outcome_name, sessions_text, share_with_interval, spending,
     time_shares, with_interval,
 };
 use crate::scenario::Scenario;
 use crate::simulate::Answer;
-use crate::stats::{Rate, TurnMetric, Unit};
+use crate::stats::{Rate, Unit};
 
 /// The whole report.
 pub fn terminal(answer: &Answer, style: Style) -> String {
@@ -228,9 +228,7 @@ fn headline_table(answer: &Answer) -> String {
             add(label, quantity.unit(), metric);
         }
     }
-    for (metric, label) in
-        [(TurnMetric::Latency, "one turn with its tools"), (TurnMetric::FirstToken, "time to first token")]
-    {
+    for (metric, label) in TURN_HEADLINES {
         if let Some(found) = summary.turn_metric(metric) {
             add(label, Unit::Seconds, found);
         }

@@ -2,7 +2,7 @@
 
 use crate::session::{Limit, Outcome};
 use crate::simulate::Answer;
-use crate::stats::{Estimate, MetricSummary, Quantity, Unit};
+use crate::stats::{Estimate, MetricSummary, Quantity, TurnMetric, Unit};
 
 use super::format::{count, money, percent, seconds, whole};
 
@@ -25,6 +25,13 @@ pub(super) const HEADLINES: [(Quantity, &str); 6] = [
     (Quantity::Turns, "model calls"),
     (Quantity::InputTokens, "input tokens"),
     (Quantity::OutputTokens, "output tokens"),
+];
+
+/// The rows below them, one number a message or a turn.
+pub(super) const TURN_HEADLINES: [(TurnMetric, &str); 3] = [
+    (TurnMetric::Message, "one message until its answer"),
+    (TurnMetric::Latency, "one turn with its tools"),
+    (TurnMetric::FirstToken, "time to first token"),
 ];
 
 pub(super) fn value(unit: Unit, x: f64) -> String {

@@ -19,7 +19,7 @@ pub(super) fn conversation(raw: &Raw, sink: &Sink) -> Conversation {
             sink,
             Mistake::at(*span, "a session handles at least one message").label("none").help("messages = 1 is the task"),
         );
-    } else if messages.as_constant() == Some(1) {
+    } else if session.messages.is_none() {
         let later = [("message", &session.message), ("think", &session.think)];
         for (key, at) in later.into_iter().filter_map(|(key, at)| Some((key, at.as_ref()?))) {
             complain(
@@ -81,7 +81,7 @@ pub(super) fn context(raw: &Raw, row: Option<&Row>, sink: &Sink) -> Context {
                 .label("no size of the summary")
                 .help("for example summary = 2_000"),
         ),
-        (None, Some(summary)) => complain(
+        (None, Some(summary)) if !context.has_compact_at => complain(
             sink,
             Mistake::at(summary.span, "`summary` without `compact_at`")
                 .label("never made")

@@ -127,6 +127,8 @@ pub(super) struct RawBreaks {
 #[derive(Debug, Default)]
 pub(super) struct RawContext {
     pub window: Option<At<u64>>,
+    /// Whether `compact_at` was written at all, if only as "off".
+    pub has_compact_at: bool,
     pub compact_at: Option<At<u64>>,
     pub summary: Option<At<u64>>,
     pub max_result: Option<At<u64>>,
@@ -406,6 +408,7 @@ fn read_cache(mut reader: Reader<'_>, sink: &Sink) -> RawCache {
 fn read_context(mut reader: Reader<'_>) -> RawContext {
     let context = RawContext {
         window: reader.get("window", |n, k, s| whole(n, k, 1, MOST, s)),
+        has_compact_at: reader.node("compact_at").is_some(),
         compact_at: reader.unless_off("compact_at", |n, k, s| whole(n, k, 1, MOST, s)),
         summary: reader.get("summary", |n, k, s| whole(n, k, 0, MOST, s)),
         max_result: reader.unless_off("max_result", |n, k, s| whole(n, k, 0, MOST, s)),

@@ -291,7 +291,8 @@ fn check_sizes(raw: &Raw, model: &Model, sink: &Sink) {
         growth += calls * rare(&tool.result).max(tool.error_result_tokens as f64);
     }
     let first = model.prompt.definition_tokens() as f64 + rare(&model.prompt.system) + rare(&model.prompt.task);
-    let sent = turns * first + turns * turns / 2.0 * growth;
+    // no prompt outgrows the window
+    let sent = turns * (first + turns / 2.0 * growth).min(model.context.window_tokens as f64);
     if sent > 1e18 {
         let span = raw.session.output.as_ref().or(raw.session.turns.as_ref()).map(|at| at.span);
         let text = format!("the sizes overflow: one session could send {sent:.1e} tokens; 1e18 is the most");
@@ -310,7 +311,7 @@ fn cache(raw: &RawCache, row: Option<&Row>, sink: &Sink) -> Cache {
     };
     if let Some(at) = raw.prefix_lifetime {
         match (lifetime, at.value) {
-            (None, Some(_)) => complain(
+            (None, Some(_)) if raw.lifetime.is_none() => complain(
                 sink,
                 Mistake::at(at.span, "`prefix_lifetime` without `lifetime`: the messages would not be cached at all")
                     .label("the messages' lifetime is off")
@@ -351,6 +352,10 @@ fn breaks(raw: &RawBreaks) -> Breaks {
 
 /// What keeps a cache warm or breaks it needs a cache.
 fn check_cache(raw: &RawCache, lifetime: Option<u64>, sink: &Sink) {
+    // a cache that is switched off on purpose takes them with it
+    if raw.lifetime.is_some() && lifetime.is_none() {
+        return;
+    }
     let extras = [
         ("warm_prefix", raw.warm_prefix.filter(|at| at.value > 0.0).map(|at| at.span), "nothing can be warm"),
         ("keep_alive", raw.keep_alive.map(|at| at.span), "nothing to keep alive"),

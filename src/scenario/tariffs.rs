@@ -52,7 +52,7 @@ pub(super) fn prices(
     }
     let overridden = overridden(raw, row, sink);
     let tariff = overridden.and_then(|row| {
-        let prefix = raw.cache.prefix_lifetime.map_or(lifetime, |at| at.value);
+        let prefix = lifetime.and(raw.cache.prefix_lifetime.map_or(lifetime, |at| at.value));
         let tariff = tariff(raw, &row, lifetime, prefix.or(lifetime), sink);
         tariff.map(|tariff| (tariff, row))
     });

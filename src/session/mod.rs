@@ -11,6 +11,7 @@ mod draws;
 mod ledger;
 mod phase;
 mod record;
+mod requests;
 mod spend;
 mod step;
 
@@ -29,7 +30,6 @@ use spend::{Spend, worst_fees};
 pub use spend::{WorstCase, worst_case};
 
 use crate::model::Model;
-use crate::price::{PicoUsd, Usage};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum State {
@@ -170,7 +170,7 @@ impl<'m, D: Draws> Session<'m, D> {
     }
 
     /// Time since the first request without the user's think time, s.
-    fn busy_s(&self, now_s: f64) -> f64 {
+    pub fn busy_s(&self, now_s: f64) -> f64 {
         now_s - self.record.think_s
     }
 
@@ -325,6 +325,9 @@ impl<'m, D: Draws> Session<'m, D> {
         }
         self.record.model_s += took_s;
         let answered = progress == Progress::Answered;
+        if !PLAIN && !answered {
+            self.record.model_lost_s += took_s;
+        }
         if executed {
             self.book::<PLAIN>(answered, prompt_tokens, hit_tokens, cacheable, drawn.output_tokens);
             let more = if model.cache.caches_output && answered { drawn.output_tokens } else { 0 };
@@ -449,77 +452,6 @@ impl<'m, D: Draws> Session<'m, D> {
         Then::Tools
     }
 
-    /// Whether the budget refuses the next attempt, which then ends the session.
-    #[cold]
-    fn is_refused(&mut self, now_s: f64, number: u64) -> bool {
-        let (model, budget) = (self.model, &self.model.budget);
-        let max_output = match self.kind {
-            Kind::Turn => budget.max_output_tokens,
-            Kind::Summary => model.context.summary_tokens,
-        };
-        let worst = worst_case(model, self.parts.prefix, self.prompt_tokens, max_output);
-        let out_of_time = self.time_left_s(now_s) <= 0.0;
-        let limit = self.spend.refuses(budget, worst, number).or(out_of_time.then_some(Limit::Time));
-        if let Some(limit) = limit {
-            self.stop(limit);
-        }
-        limit.is_some()
-    }
-
-    /// Sends the pings that are due by `now_s`, as far as the budget allows (MODEL.md §3.5).
-    #[cold]
-    fn keep_alive(&mut self, now_s: f64) {
-        let model = self.model;
-        while let Some((at_s, tokens)) = self.entry.next_ping(&model.cache, now_s) {
-            let usage = Usage { read_tokens: tokens, output_tokens: 1, ..Usage::default() };
-            let tier = model.tariff.as_ref().map_or(0, |tariff| tariff.tier_of(tokens));
-            let cost = model.tariff.as_ref().map_or_else(PicoUsd::default, |tariff| tariff.cost(&usage));
-            let budget = &model.budget;
-            let worst = WorstCase { usd: cost, tokens: tokens + 1 };
-            if budget.any() && budget.before && self.spend.refuses(budget, worst, 0).is_some() {
-                return;
-            }
-            self.ledger.lump(Lump::KeepAlive, tier, &usage);
-            self.spend.request(cost, &usage);
-            self.record.keep_alive_pings += 1;
-            self.record.keep_alive_tokens += tokens;
-            self.entry.pinged(at_s);
-        }
-    }
-
-    /// Books a request that was executed.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // with `attempt`
-    fn book<const PLAIN: bool>(
-        &mut self,
-        answered: bool,
-        prompt_tokens: u64,
-        hit_tokens: u64,
-        cacheable: bool,
-        output_tokens: u64,
-    ) {
-        let tariff = self.model.tariff.as_ref();
-        let tier = tariff.map_or(0, |tariff| tariff.tier_of(prompt_tokens));
-        let lump = match (answered, self.kind) {
-            _ if PLAIN => None,
-            (false, _) => Some(Lump::LostReply),
-            (true, Kind::Summary) => Some(Lump::Compaction),
-            (true, Kind::Turn) => None,
-        };
-        match lump {
-            None => self.ledger.call(tier, prompt_tokens, hit_tokens, cacheable, output_tokens),
-            Some(lump) => {
-                let usage = self.usage_of(prompt_tokens, hit_tokens, output_tokens);
-                self.ledger.lump(lump, tier, &usage);
-            }
-        }
-        if self.spend.kept {
-            let usage = self.usage_of(prompt_tokens, hit_tokens, output_tokens);
-            let cost = tariff.map_or_else(PicoUsd::default, |tariff| tariff.cost(&usage));
-            self.spend.request(cost, &usage);
-        }
-    }
-
     /// Takes in the tool phase of the last call, which began at `now_s`; `totals` are the sums over all phases so far.
     /// Returns how long it lasted: a budget of time may have cut it.
     #[inline]
@@ -545,27 +477,9 @@ impl<'m, D: Draws> Session<'m, D> {
         duration_s
     }
 
-    fn usage_of(&self, prompt_tokens: u64, hit_tokens: u64, output_tokens: u64) -> Usage {
-        let cache = &self.model.cache;
-        let fresh = prompt_tokens - hit_tokens;
-        let mut usage = Usage { read_tokens: hit_tokens, output_tokens, ..Usage::default() };
-        if cache.enabled && prompt_tokens >= cache.min_tokens {
-            usage.written_prefix_tokens = self.parts.prefix.saturating_sub(hit_tokens);
-            usage.written_messages_tokens = fresh - usage.written_prefix_tokens;
-        } else {
-            usage.plain_tokens = fresh;
-        }
-        usage
-    }
-
-    /// The tokens of a call by class.
-    pub fn usage(&self, call: &Call) -> Usage {
-        self.usage_of(call.prompt_tokens, call.hit_tokens, call.output_tokens)
-    }
-
-    /// Money of all model requests so far, for a session that is watched.
-    pub fn spent(&self) -> PicoUsd {
-        self.spend.requests
+    /// The number of the message that is handled, from 0.
+    pub fn message(&self) -> u64 {
+        self.message
     }
 
     /// The draws of this session, for its tool phases.

@@ -127,6 +127,8 @@ pub struct Record {
     pub retry_wait_s: f64,
     /// The part of it between attempts of model calls.
     pub model_wait_s: f64,
+    /// Attempts of model calls that weren't answered.
+    pub model_lost_s: f64,
     pub approval_s: f64,
     /// The user's waits before later messages, no part of the latency.
     pub think_s: f64,

@@ -246,6 +246,7 @@ pub enum Rate {
     Answered,
     RetryWaitPerCall,
     TurnLatency,
+    MessageLatency,
     ToolPhase,
     ToolPhaseSquared,
     FirstToken,
@@ -253,7 +254,7 @@ pub enum Rate {
 
 impl Rate {
     /// Every ratio that is kept.
-    pub const ALL: [Rate; 19] = [
+    pub const ALL: [Rate; 20] = [
         Rate::DuplicatesPerCall,
         Rate::AttemptsPerCall,
         Rate::ExecutionsPerCall,
@@ -270,6 +271,7 @@ impl Rate {
         Rate::Answered,
         Rate::RetryWaitPerCall,
         Rate::TurnLatency,
+        Rate::MessageLatency,
         Rate::ToolPhase,
         Rate::ToolPhaseSquared,
         Rate::FirstToken,
@@ -312,6 +314,7 @@ impl Rate {
             Rate::BudgetStopped => (Quantity::BudgetStopped, Quantity::One),
             Rate::RetryWaitPerCall => (Quantity::ToolRetryWaitS, Quantity::ToolCalls),
             Rate::TurnLatency => (Quantity::LatencyS, Quantity::Turns),
+            Rate::MessageLatency => (Quantity::LatencyS, Quantity::Messages),
             Rate::ToolPhase => (Quantity::ToolS, Quantity::Phases),
             Rate::ToolPhaseSquared => (Quantity::PhaseSSquared, Quantity::Phases),
             Rate::FirstToken => (Quantity::FirstTokenS, Quantity::Turns),
@@ -353,6 +356,7 @@ impl Rate {
             | Rate::BudgetStopped => self.parts().0.applies(model),
             Rate::RetryWaitPerCall => Quantity::RetryWaitS.applies(model) && !model.phase.tools.is_empty(),
             Rate::TurnLatency => Metric(Quantity::LatencyS).applies(model),
+            Rate::MessageLatency => Quantity::Messages.applies(model) && Quantity::LatencyS.applies(model),
             Rate::ToolPhase | Rate::ToolPhaseSquared => Metric(Quantity::ToolS).applies(model),
             Rate::FirstToken => first_token_takes_time(model),
             Rate::Answered => true,

@@ -55,15 +55,13 @@ pub struct Times {
 }
 
 impl Times {
-    fn of(record: &Record) -> Self {
-        let model_retries_s = record.model_s - record.first_token_s - record.writing_s - record.summary_s;
-        // what rounding leaves where nothing was repeated
-        let repeated = record.model_attempts > record.model_calls || record.outcome != Outcome::Answered;
+    /// Of one session.
+    pub fn of(record: &Record) -> Self {
         Self {
             first_token_s: record.first_token_s,
             writing_s: record.writing_s,
             tools_s: record.tool_s - record.tool_retry_s - record.tool_approval_s,
-            retries_s: record.tool_retry_s + if repeated { model_retries_s.max(0.0) } else { 0.0 },
+            retries_s: record.tool_retry_s + record.model_lost_s + record.model_wait_s,
             people_s: record.tool_approval_s,
             compaction_s: record.summary_s,
         }
@@ -135,9 +133,12 @@ pub(super) struct WatchedTurns {
     pub turns_per_session: Vec<u32>,
     /// Tool phases of each watched session.
     pub phases_per_session: Vec<u32>,
+    /// Messages of each watched session.
+    pub messages_per_session: Vec<u32>,
     pub latency_s: Vec<f64>,
     pub phase_s: Vec<f64>,
     pub first_token_s: Vec<f64>,
+    pub message_s: Vec<f64>,
 }
 
 /// What is kept of the sessions of a model.
@@ -283,6 +284,7 @@ impl Sample {
             super::TurnMetric::Latency => &self.turns.latency_s,
             super::TurnMetric::ToolPhase => &self.turns.phase_s,
             super::TurnMetric::FirstToken => &self.turns.first_token_s,
+            super::TurnMetric::Message => &self.turns.message_s,
         }
     }
 
@@ -346,6 +348,10 @@ impl Collect for Sample {
         }
     }
 
+    fn message(&mut self, latency_s: f64) {
+        self.turns.message_s.push(latency_s);
+    }
+
     #[inline]
     fn phase(&mut self, duration_s: f64) {
         for (count, probe_s) in self.probe_counts.iter_mut().zip(&self.probes_s) {
@@ -396,6 +402,7 @@ impl Collect for Sample {
             let (turns, phases) = std::mem::take(&mut self.open_turns);
             self.turns.turns_per_session.push(turns);
             self.turns.phases_per_session.push(phases);
+            self.turns.messages_per_session.push(record.messages as u32);
         }
     }
 
@@ -455,6 +462,8 @@ impl Collect for Sample {
         let (turns, new) = (&mut self.turns, &mut next.turns);
         turns.turns_per_session.append(&mut new.turns_per_session);
         turns.phases_per_session.append(&mut new.phases_per_session);
+        turns.messages_per_session.append(&mut new.messages_per_session);
+        turns.message_s.append(&mut new.message_s);
         turns.latency_s.append(&mut new.latency_s);
         turns.phase_s.append(&mut new.phase_s);
         turns.first_token_s.append(&mut new.first_token_s);

@@ -39,11 +39,14 @@ pub enum TurnMetric {
     Latency,
     ToolPhase,
     FirstToken,
+    /// A user's message from request to answer: one number a message, not a turn.
+    Message,
 }
 
 impl TurnMetric {
     /// All of them.
-    pub const ALL: [TurnMetric; 3] = [TurnMetric::Latency, TurnMetric::ToolPhase, TurnMetric::FirstToken];
+    pub const ALL: [TurnMetric; 4] =
+        [TurnMetric::Message, TurnMetric::Latency, TurnMetric::ToolPhase, TurnMetric::FirstToken];
 
     /// Its name in the report.
     pub fn name(self) -> &'static str {
@@ -51,6 +54,7 @@ impl TurnMetric {
             TurnMetric::Latency => "turn_latency_s",
             TurnMetric::ToolPhase => "tool_phase_s",
             TurnMetric::FirstToken => "first_token_s",
+            TurnMetric::Message => "message_latency_s",
         }
     }
 
@@ -59,6 +63,7 @@ impl TurnMetric {
             TurnMetric::Latency => Rate::TurnLatency,
             TurnMetric::ToolPhase => Rate::ToolPhase,
             TurnMetric::FirstToken => Rate::FirstToken,
+            TurnMetric::Message => Rate::MessageLatency,
         }
     }
 }
@@ -202,6 +207,7 @@ fn over_turns(sample: &Sample, metric: TurnMetric) -> Option<MetricSummary> {
         TurnMetric::Latency => (&turns.latency_s, &turns.turns_per_session),
         TurnMetric::ToolPhase => (&turns.phase_s, &turns.phases_per_session),
         TurnMetric::FirstToken => (&turns.first_token_s, &turns.turns_per_session),
+        TurnMetric::Message => (&turns.message_s, &turns.messages_per_session),
     };
     let mean = sample.ratio(metric.rate())?;
     let n = values.len() as u64;

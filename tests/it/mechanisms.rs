@@ -39,6 +39,8 @@ fn a_conversation() {
     assert_eq!((mean(&answer, "turns"), mean(&answer, "messages")), (4.0, 2.0));
     // the wait isn't latency, but it outlasts the cache
     assert_eq!((mean(&answer, "latency_s"), mean(&answer, "think_s")), (8.0, 600.0));
+    let message = answer.summary.turn_metric(agent_sim::stats::TurnMetric::Message).unwrap();
+    assert_eq!((message.mean.value, message.min, message.max, message.values), (4.0, 4.0, 4.0, 6));
     assert_eq!(mean(&answer, "expired_gaps"), 1.0);
     assert_eq!(mean(&answer, "cache_read_tokens"), 110.0 + 147.0);
     assert_eq!(mean(&answer, "cache_write_tokens"), 110.0 + 25.0 + 147.0 + 25.0);

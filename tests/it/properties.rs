@@ -112,6 +112,182 @@ warm_prefix = {warm}
     }
 }
 
+prop_compose! {
+    /// Everything that can happen in a session, at once.
+    fn everything()(
+        messages in prop_oneof!["[1-4]", Just("{ geometric = { mean = 3 } }".to_owned())],
+        think in prop_oneof![Just("\"10s\""), Just("{ exponential = { mean = \"5m\" } }")],
+        turns in prop_oneof!["[1-6]", Just("{ geometric = { mean = 4 } }".to_owned())],
+        system in 0_u64..5_000,
+        faults in (0.0_f64..0.3, 0.0_f64..0.2, 0.0_f64..0.2),
+        model_retry in prop_oneof![Just("\"anthropic-sdk\""), Just("\"litellm\""), Just("\"botocore-standard\""), Just("{ attempts = 2, deadline = \"25s\" }")],
+        cache in prop_oneof![
+            Just("lifetime = \"off\""),
+            Just("lifetime = \"5m\""),
+            Just("lifetime = \"5m\"\nprefix_lifetime = \"1h\"\ncaches_output = true"),
+            Just("lifetime = \"5m\"\nkeep_alive = \"4m\""),
+        ],
+        breaks in (0.0_f64..0.4, 0.0_f64..0.4, 0.0_f64..0.4),
+        approval in (0.0_f64..1.0, 0.0_f64..0.5),
+        tool_faults in (0.0_f64..0.3, 0.0_f64..0.3, 0.0_f64..0.3),
+        hedge in prop_oneof![Just("\"off\""), Just("\"2s\"")],
+        idempotent in any::<bool>(),
+        breaker in prop_oneof![Just("\"off\""), Just("{ failures = 2, cooldown = \"20s\" }")],
+        sequential in any::<bool>(),
+        compact_at in prop_oneof![Just("\"off\""), Just("9_000")],
+        max_result in prop_oneof![Just("\"off\""), Just("400")],
+        budget in prop_oneof![
+            Just(""),
+            Just("dollars = 0.06"),
+            Just("dollars = 0.06\ncheck = \"after\""),
+            Just("turns = 5\ntokens = 60_000\ntime = \"2m\""),
+            Just("tokens = 40_000\ntime = \"90s\"\ncheck = \"after\""),
+            Just("time = \"45s\"\ndollars = 0.08"),
+        ],
+        name in prop_oneof![Just("claude-sonnet-4-6"), Just("claude-haiku-4-5"), Just("claude-haiku-5-5")],
+    ) -> String {
+        let order = if sequential { "sequential" } else { "parallel" };
+        let breaks = if cache.contains("off") { "\"off\"".to_owned() } else {
+            format!("{{ tools = {}, system = {}, history = {} }}", breaks.0, breaks.1, breaks.2)
+        };
+        format!(r#"
+breaker = {breaker}
+[model]
+name = "{name}"
+first_token = {{ exponential = {{ mean = "1s" }} }}
+prefill_rate = 9000
+output_rate = 60
+max_output = 900
+timeout = "20s"
+rejected = {}
+lost_request = {}
+lost_reply = {}
+retry = {model_retry}
+[prompt]
+system = {system}
+task = 300
+[[servers]]
+name = "s"
+definition_tokens = 700
+[session]
+messages = {messages}
+message = 90
+think = {think}
+turns = {turns}
+output = {{ lognormal = {{ p50 = 150, cv = 1.5 }} }}
+tool_calls = "{order}"
+[[tools]]
+name = "a"
+calls = {{ poisson = {{ mean = 1.5 }} }}
+result = {{ gamma = {{ mean = 500, cv = 1 }} }}
+latency = {{ exponential = {{ mean = "4s" }} }}
+timeout = "15s"
+hedge_after = {hedge}
+lost_request = {}
+lost_reply = {}
+rejected = {}
+error_result = 30
+price = 0.001
+idempotent = {idempotent}
+[[tools]]
+name = "b"
+after = ["a"]
+latency = "2s"
+error_result = 20
+rejected = 0.1
+price = 0.0004
+approval = {{ share = {}, wait = {{ exponential = {{ mean = "1m" }} }}, denied = {} }}
+[retry]
+attempts = 3
+base = "300ms"
+cap = "5s"
+[cache]
+{cache}
+breaks = {breaks}
+[context]
+compact_at = {compact_at}
+summary = 500
+max_result = {max_result}
+[budget]
+{budget}
+"#, faults.0, faults.1, faults.2, tool_faults.0, tool_faults.1, tool_faults.2, approval.0, approval.1)
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn books_balance_whatever_happens(text in everything(), seed in 0_u64..1_000) {
+        use agent_sim::session::{Limit, Lump, Outcome};
+        use agent_sim::stats::Times;
+        let model = model(&text);
+        let kept = keep(&model, seed, 12);
+        let budget = &model.budget;
+        for (r, bill) in &kept.records {
+            prop_assert_eq!(r.input_tokens, r.uncached_tokens + r.cache_read_tokens + r.cache_write_tokens);
+            prop_assert_eq!(r.cost, r.cost_input + r.cost_output + r.cost_tools);
+            // what the money went to sums to the total, exactly
+            let lumps = bill.lump(Lump::Compaction) + bill.lump(Lump::KeepAlive) + bill.lump(Lump::LostReply);
+            let parts = bill.definitions.iter().copied().sum::<agent_sim::price::PicoUsd>()
+                + bill.system + bill.task + bill.history + bill.output + lumps;
+            prop_assert_eq!(parts + r.cost_tools, r.cost);
+            prop_assert!(r.cost.0 >= 0);
+            // where the time went, to the last digits
+            let times = Times::of(r);
+            let near = |a: f64, b: f64| (a - b).abs() <= 1e-9 * r.latency_s.max(r.think_s).max(1.0);
+            prop_assert!(near(times.total_s(), r.latency_s), "{times:?} {r:?}");
+            prop_assert!(near(r.model_s + r.tool_s, r.latency_s));
+            for part in [times.first_token_s, times.writing_s, times.tools_s, times.retries_s, times.people_s, times.compaction_s] {
+                prop_assert!(part >= -1e-9);
+            }
+            prop_assert!(r.executions <= r.attempts + r.hedges && r.duplicates <= r.sent_calls);
+            prop_assert!(r.succeeded_calls <= r.sent_calls && r.sent_calls <= r.tool_calls);
+            prop_assert!(r.sent_calls <= r.attempts && r.attempts <= 3 * r.sent_calls);
+            prop_assert!(r.model_calls <= r.model_attempts && r.model_executions <= r.model_attempts);
+            prop_assert!(r.turns <= r.model_calls && r.turns + r.summaries + 1 >= r.model_calls);
+            prop_assert!(r.phases <= r.turns && r.messages >= 1);
+            prop_assert!((r.expired_gaps == 0 && r.breaks == 0) || model.cache.enabled);
+            prop_assert!(!model.cache.is_kept_alive() || budget.any() || r.expired_gaps == 0);
+            prop_assert_eq!(r.stopped_by.map(Limit::outcome), match r.outcome {
+                Outcome::Budget | Outcome::Deadline => Some(r.outcome),
+                _ => None,
+            });
+            // a budget that is checked before is never passed
+            if budget.before {
+                prop_assert!(budget.dollars.is_none_or(|most| r.cost <= most));
+                prop_assert!(budget.turns.is_none_or(|most| r.turns <= most));
+                prop_assert!(budget.tokens.is_none_or(|most| r.input_tokens + r.output_tokens <= most));
+                prop_assert!(budget.time_s.is_none_or(|most| r.latency_s <= most * (1.0 + 1e-12)));
+            }
+        }
+        // a summary that fails belongs to no turn
+        let failed = kept.records.iter().any(|(r, _)| r.outcome == Outcome::Failed);
+        let summary_may_have_failed = failed && model.context.compact_at_tokens < u64::MAX;
+        if !budget.any() && !summary_may_have_failed {
+            // turn by turn the same money
+            let turns: i128 = kept.turns.iter().map(|turn| turn.cost.0).sum();
+            let sessions: i128 = kept.records.iter().map(|(r, _)| r.cost_input.0 + r.cost_output.0).sum();
+            prop_assert_eq!(turns, sessions);
+        }
+    }
+
+    #[test]
+    fn cost_rises_with_every_price_whatever_happens(text in everything(), factor in 1.0_f64..3.0) {
+        // a budget of dollars would stop a dearer run earlier
+        let mut base = model(&text);
+        base.budget.dollars = None;
+        let cost = |model: &Model| keep(model, 3, 4).records.iter().map(|(r, _)| r.cost.0).sum::<i128>();
+        let before = cost(&base);
+        let mut dearer = base;
+        let tariff = dearer.tariff.as_mut().unwrap();
+        for price in [&mut tariff.base.read, &mut tariff.base.write_messages, &mut tariff.base.output] {
+            price.0 = (price.0 as f64 * factor) as u64;
+        }
+        prop_assert!(cost(&dearer) >= before);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
 

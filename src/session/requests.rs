@@ -1,0 +1,104 @@
+//! What the requests of a session use: booked in its ledger, added up for its budget.
+
+use super::draws::Draws;
+use super::record::Limit;
+use super::spend::{WorstCase, worst_case};
+use super::step::{Call, Kind};
+use super::{Lump, Session};
+use crate::price::{PicoUsd, Usage};
+
+impl<D: Draws> Session<'_, D> {
+    /// Whether the budget refuses the next attempt, which then ends the session.
+    #[cold]
+    pub(super) fn is_refused(&mut self, now_s: f64, number: u64) -> bool {
+        let (model, budget) = (self.model, &self.model.budget);
+        let max_output = match self.kind {
+            Kind::Turn => budget.max_output_tokens,
+            Kind::Summary => model.context.summary_tokens,
+        };
+        let worst = worst_case(model, self.parts.prefix, self.prompt_tokens, max_output);
+        let out_of_time = self.time_left_s(now_s) <= 0.0;
+        let limit = self.spend.refuses(budget, worst, number).or(out_of_time.then_some(Limit::Time));
+        if let Some(limit) = limit {
+            self.stop(limit);
+        }
+        limit.is_some()
+    }
+
+    /// Sends the pings that are due by `now_s`, as far as the budget allows (MODEL.md §3.5).
+    #[cold]
+    pub(super) fn keep_alive(&mut self, now_s: f64) {
+        let model = self.model;
+        while let Some((at_s, tokens)) = self.entry.next_ping(&model.cache, now_s) {
+            let usage = Usage { read_tokens: tokens, output_tokens: 1, ..Usage::default() };
+            let tier = model.tariff.as_ref().map_or(0, |tariff| tariff.tier_of(tokens));
+            let cost = model.tariff.as_ref().map_or_else(PicoUsd::default, |tariff| tariff.cost(&usage));
+            let budget = &model.budget;
+            let worst = WorstCase { usd: cost, tokens: tokens + 1 };
+            if budget.any() && budget.before && self.spend.refuses(budget, worst, 0).is_some() {
+                return;
+            }
+            self.ledger.lump(Lump::KeepAlive, tier, &usage);
+            self.spend.request(cost, &usage);
+            self.record.keep_alive_pings += 1;
+            self.record.keep_alive_tokens += tokens;
+            self.entry.pinged(at_s);
+        }
+    }
+
+    /// Books a request that was executed.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // with `attempt`
+    pub(super) fn book<const PLAIN: bool>(
+        &mut self,
+        answered: bool,
+        prompt_tokens: u64,
+        hit_tokens: u64,
+        cacheable: bool,
+        output_tokens: u64,
+    ) {
+        let tariff = self.model.tariff.as_ref();
+        let tier = tariff.map_or(0, |tariff| tariff.tier_of(prompt_tokens));
+        let lump = match (answered, self.kind) {
+            _ if PLAIN => None,
+            (false, _) => Some(Lump::LostReply),
+            (true, Kind::Summary) => Some(Lump::Compaction),
+            (true, Kind::Turn) => None,
+        };
+        match lump {
+            None => self.ledger.call(tier, prompt_tokens, hit_tokens, cacheable, output_tokens),
+            Some(lump) => {
+                let usage = self.usage_of(prompt_tokens, hit_tokens, output_tokens);
+                self.ledger.lump(lump, tier, &usage);
+            }
+        }
+        if self.spend.kept {
+            let usage = self.usage_of(prompt_tokens, hit_tokens, output_tokens);
+            let cost = tariff.map_or_else(PicoUsd::default, |tariff| tariff.cost(&usage));
+            self.spend.request(cost, &usage);
+        }
+    }
+
+    pub(super) fn usage_of(&self, prompt_tokens: u64, hit_tokens: u64, output_tokens: u64) -> Usage {
+        let cache = &self.model.cache;
+        let fresh = prompt_tokens - hit_tokens;
+        let mut usage = Usage { read_tokens: hit_tokens, output_tokens, ..Usage::default() };
+        if cache.enabled && prompt_tokens >= cache.min_tokens {
+            usage.written_prefix_tokens = self.parts.prefix.saturating_sub(hit_tokens);
+            usage.written_messages_tokens = fresh - usage.written_prefix_tokens;
+        } else {
+            usage.plain_tokens = fresh;
+        }
+        usage
+    }
+
+    /// The tokens of a call by class.
+    pub fn usage(&self, call: &Call) -> Usage {
+        self.usage_of(call.prompt_tokens, call.hit_tokens, call.output_tokens)
+    }
+
+    /// Money of all model requests so far, for a session that is watched.
+    pub fn spent(&self) -> PicoUsd {
+        self.spend.requests
+    }
+}

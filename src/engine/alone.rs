@@ -103,26 +103,30 @@ pub fn play_session<C: Collect>(model: &Model, seed: u64, number: u64, room: &mu
     let mut session = Session::new(model, SessionDraws::new(seed, number), watched);
     let (mut now_s, mut totals, mut open) = (0.0, PhaseTotals::default(), OpenTurn::default());
     let outcome = loop {
-        let busy_s = session.busy_s(now_s);
-        let step = session.next_step(now_s);
-        if watched && (session.message() != open.message || matches!(step, Step::End(_))) {
-            into.message(busy_s - open.message_from_s);
-            (open.message, open.message_from_s) = (session.message(), busy_s);
-        }
-        let call = match step {
-            Step::Call(call) => call,
-            Step::Wait(wait_s) => {
-                now_s += wait_s;
-                continue;
-            }
-            Step::End(outcome) => {
-                if watched {
-                    open.close(&session, now_s, None, into);
+        let busy_s = if watched { session.busy_s(now_s) } else { 0.0 };
+        // two matches, so that the call of a plain turn stays in registers
+        let call = match session.plain_turn(now_s) {
+            Some(call) => call,
+            None => match session.next_step(now_s) {
+                Step::Call(call) => call,
+                Step::Wait(wait_s) => {
+                    if watched {
+                        open.message(&session, busy_s, into);
+                    }
+                    now_s += wait_s;
+                    continue;
                 }
-                break outcome;
-            }
+                Step::End(outcome) => {
+                    if watched {
+                        open.close(&session, now_s, None, into);
+                        into.message(busy_s - open.message_from_s);
+                    }
+                    break outcome;
+                }
+            },
         };
         if watched {
+            open.message(&session, busy_s, into);
             open.started_s.get_or_insert(now_s);
             if call.kind == Kind::Turn {
                 open.call = Some(call);
@@ -150,6 +154,14 @@ pub fn play_session<C: Collect>(model: &Model, seed: u64, number: u64, room: &mu
 }
 
 impl OpenTurn {
+    /// Closes the books of a message when the next one has begun.
+    fn message<C: Collect>(&mut self, session: &Session<'_, SessionDraws>, busy_s: f64, into: &mut C) {
+        if session.message() != self.message {
+            into.message(busy_s - self.message_from_s);
+            (self.message, self.message_from_s) = (session.message(), busy_s);
+        }
+    }
+
     fn close<C: Collect>(
         &mut self,
         session: &Session<'_, SessionDraws>,

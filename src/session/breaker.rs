@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use super::draws::{Draws, Purpose};
-use super::phase::{Batch, BatchEnd, CallRun, Drawn, Span};
+use super::phase::{Batch, BatchEnd, Beginnings, CallRun, Drawn, Span};
 use super::{PhaseTotals, Progress};
 use crate::dist::Dist;
 use crate::model::Breaker;
@@ -109,7 +109,7 @@ impl Ord for Event {
 }
 
 struct Guarded<S> {
-    drawn: Drawn,
+    beginning: Drawn,
     run: CallRun<S>,
     begun_s: f64,
     first_attempt_s: f64,
@@ -144,15 +144,17 @@ pub(super) fn play_guarded<D: Draws>(
     let mut calls: Vec<Guarded<D::Stream>> = Vec::with_capacity(batch.calls as usize);
     let mut stream =
         (!matches!(tool.latency_s, Dist::Constant(_))).then(|| draws.stream(Purpose::Latency { tool: index }, turn));
-    let latency_s = || match (&tool.latency_s, &mut stream) {
-        (Dist::Constant(law), _) => law.value(),
-        (law, Some(stream)) => law.draw(stream),
-        (law, None) => law.mean(),
-    };
-    batch.each_call(draws, latency_s, |number, drawn| {
-        let run = CallRun::new(number, drawn);
-        calls.push(Guarded { drawn, run, begun_s: 0.0, first_attempt_s: 0.0, approval_s: 0.0, answered: false });
-    });
+    let mut beginnings = Beginnings::new(tool);
+    for number in 0..batch.calls {
+        let latency_s = match (&tool.latency_s, &mut stream) {
+            (Dist::Constant(law), _) => law.value(),
+            (law, Some(stream)) => law.draw(stream),
+            (law, None) => law.mean(),
+        };
+        let beginning = beginnings.draw(batch, draws, number, latency_s);
+        let run = CallRun::new(number, beginning);
+        calls.push(Guarded { beginning, run, begun_s: 0.0, first_attempt_s: 0.0, approval_s: 0.0, answered: false });
+    }
     let mut agenda = Agenda::default();
     let at_once = if batch.one_at_a_time { 1 } else { calls.len() };
     for call in 0..at_once.min(calls.len()) {
@@ -209,9 +211,9 @@ pub(super) fn play_guarded<D: Draws>(
                 call.run.book(tool, totals);
                 totals.sent += u64::from(call.run.attempts.sent > 0);
                 totals.approval_s += call.approval_s;
-                let success = call.answered && !call.drawn.tool_fails;
+                let success = call.answered && !call.beginning.tool_fails;
                 totals.succeeded += u64::from(success);
-                end.result_tokens += if success { call.drawn.result_tokens } else { tool.error_result_tokens };
+                end.result_tokens += if success { call.beginning.result_tokens } else { tool.error_result_tokens };
                 let retry_s = call.run.attempts.retry_s();
                 if batch.one_at_a_time {
                     span.retry_s += retry_s;

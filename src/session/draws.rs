@@ -97,7 +97,6 @@ pub(super) fn draw_whole<D: Draws>(draws: &D, law: &Whole, purpose: Purpose, tur
 }
 
 /// A real number from its stream.
-#[inline]
 pub(super) fn draw_real<D: Draws>(draws: &D, law: &Dist, purpose: Purpose, turn: u64) -> f64 {
     match law.as_constant() {
         Some(value) => value,

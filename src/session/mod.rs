@@ -29,6 +29,7 @@ use rand::RngExt;
 use spend::{Spend, worst_fees};
 pub use spend::{WorstCase, worst_case};
 
+use crate::dist::Dist;
 use crate::model::Model;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -86,6 +87,9 @@ pub struct Session<'m, D: Draws> {
     /// The last prompt that was sent.
     sent_tokens: u64,
     entry: Entry,
+    /// What is the same for every call: time to the first token, s, and tokens a second.
+    fixed_first_token_s: Option<f64>,
+    fixed_rate: Option<f64>,
     /// Whether nothing but turns can happen: no faults, breaks, pings or budget.
     plain: bool,
     retrying: Option<Retrying<D::Stream>>,
@@ -125,6 +129,8 @@ impl<'m, D: Draws> Session<'m, D> {
             prompt_tokens: prefix + task_tokens,
             sent_tokens: 0,
             entry: Entry::default(),
+            fixed_first_token_s: model.timing.first_token_s.as_constant(),
+            fixed_rate: model.timing.output_rate.as_ref().and_then(Dist::as_constant),
             plain: !model.faults.any()
                 && !model.cache.breaks.any()
                 && !model.cache.is_kept_alive()
@@ -136,9 +142,29 @@ impl<'m, D: Draws> Session<'m, D> {
         }
     }
 
+    /// The next step, where it is a turn and nothing else can happen: most of a run's steps, and the fast way to them.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // with `attempt`
+    pub fn plain_turn(&mut self, now_s: f64) -> Option<Call> {
+        let context = &self.model.context;
+        let largest = context.window_tokens.min(context.compact_at_tokens);
+        let ready = self.plain && self.state == State::Loop && self.made < self.model.max_turns;
+        if !ready || self.prompt_tokens > largest {
+            return None;
+        }
+        let drawn = self.draw_turn(self.turn + 1);
+        match self.attempt::<true>(now_s, drawn) {
+            Step::Call(call) => Some(call),
+            Step::Wait(_) | Step::End(_) => None,
+        }
+    }
+
     /// What comes next, if it starts at `now_s`.
-    #[inline]
+    #[inline(never)]
     pub fn next_step(&mut self, now_s: f64) -> Step {
+        if let Some(call) = self.plain_turn(now_s) {
+            return Step::Call(call);
+        }
         if self.state != State::Loop
             && let Some(step) = self.resume(now_s)
         {
@@ -152,10 +178,6 @@ impl<'m, D: Draws> Session<'m, D> {
             return self.end(Outcome::ContextFull);
         }
         let summarise = self.prompt_tokens > context.compact_at_tokens && self.summarised_before != self.turn + 1;
-        if self.plain && !summarise {
-            let drawn = self.draw_turn(self.turn + 1);
-            return self.attempt::<true>(now_s, drawn);
-        }
         self.first_attempt(now_s, if summarise { Kind::Summary } else { Kind::Turn })
     }
 
@@ -223,10 +245,14 @@ impl<'m, D: Draws> Session<'m, D> {
     fn draw_turn(&self, number: u64) -> Drawn {
         let model = self.model;
         let output_tokens = draw_whole(&self.draws, &model.output, Purpose::Output, number);
-        let first_token_s = draw_real(&self.draws, &model.timing.first_token_s, Purpose::FirstToken, number);
-        let writing_s = match &model.timing.output_rate {
-            None => 0.0,
-            Some(rate) => real(output_tokens) / draw_real(&self.draws, rate, Purpose::OutputRate, number),
+        let first_token_s = match self.fixed_first_token_s {
+            Some(fixed_s) => fixed_s,
+            None => draw_real(&self.draws, &model.timing.first_token_s, Purpose::FirstToken, number),
+        };
+        let writing_s = match (self.fixed_rate, &model.timing.output_rate) {
+            (Some(rate), _) => real(output_tokens) / rate,
+            (None, None) => 0.0,
+            (None, Some(rate)) => real(output_tokens) / draw_real(&self.draws, rate, Purpose::OutputRate, number),
         };
         Drawn { fate: Fate::Served, output_tokens, first_token_s, writing_s }
     }

@@ -211,34 +211,44 @@ pub(super) struct Troubled {
     pub retry_s: f64,
 }
 
-impl Batch<'_> {
-    /// Draws each call's beginning, in order; `latency_s` draws the latency of a first attempt.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // one copy per way of drawing, each without its branches
-    pub fn each_call<D: Draws>(self, draws: &D, mut latency_s: impl FnMut() -> f64, mut then: impl FnMut(u64, Drawn)) {
-        let Batch { tool, index, turn, .. } = self;
-        let fault_chance = tool.faults.chance();
-        let purpose = Purpose::Result { tool: index };
+/// How the beginnings of a tool's calls in one phase are drawn.
+pub(super) struct Beginnings<S> {
+    fault_chance: f64,
+    fixed_result: Option<u64>,
+    has_table: bool,
+    /// Sizes of results that aren't drawn by inversion.
+    results: Option<S>,
+}
+
+impl<S: rand::Rng> Beginnings<S> {
+    pub fn new(tool: &Tool) -> Self {
         let (fixed_result, has_table) = (tool.result.as_constant(), tool.result.has_table());
-        let mut results = None;
-        for number in 0..self.calls {
-            let fate = if fault_chance > 0.0 {
-                Fate::of(&tool.faults, draws.uniform(Purpose::Fate { tool: index }, turn, number))
-            } else {
-                Fate::Served
-            };
-            let latency_s = latency_s();
-            let result_tokens = match fixed_result {
-                Some(tokens) => tokens,
-                None if has_table => tool.result.at(draws.bits(purpose, turn, number)),
-                None => tool.result.draw(results.get_or_insert_with(|| draws.stream(purpose, turn))),
-            };
-            let tool_fails =
-                tool.error > 0.0 && draws.uniform(Purpose::Error { tool: index }, turn, number) < tool.error;
-            then(number, Drawn { fate, latency_s, result_tokens, tool_fails });
-        }
+        Self { fault_chance: tool.faults.chance(), fixed_result, has_table, results: None }
     }
 
+    /// The beginning of a call; its latency was drawn already. Calls are drawn in their order.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the innermost of all loops
+    pub fn draw<D: Draws<Stream = S>>(&mut self, batch: Batch<'_>, draws: &D, number: u64, latency_s: f64) -> Drawn {
+        let Batch { tool, index, turn, .. } = batch;
+        let fate = if self.fault_chance > 0.0 {
+            let uniform = draws.uniform(Purpose::Fate { tool: index }, turn, number);
+            if uniform >= self.fault_chance { Fate::Served } else { Fate::of(&tool.faults, uniform) }
+        } else {
+            Fate::Served
+        };
+        let purpose = Purpose::Result { tool: index };
+        let result_tokens = match self.fixed_result {
+            Some(tokens) => tokens,
+            None if self.has_table => tool.result.at(draws.bits(purpose, turn, number)),
+            None => tool.result.draw(self.results.get_or_insert_with(|| draws.stream(purpose, turn))),
+        };
+        let tool_fails = tool.error > 0.0 && draws.uniform(Purpose::Error { tool: index }, turn, number) < tool.error;
+        Drawn { fate, latency_s, result_tokens, tool_fails }
+    }
+}
+
+impl Batch<'_> {
     /// Plays them.
     #[inline(always)]
     #[allow(clippy::inline_always)] // as above
@@ -247,32 +257,39 @@ impl Batch<'_> {
         draws: &D,
         span: &mut Span,
         totals: &mut PhaseTotals,
-        latency_s: impl FnMut() -> f64,
+        mut latency_s: impl FnMut() -> f64,
     ) -> BatchEnd {
         let tool = self.tool;
+        let mut beginnings = Beginnings::new(tool);
         let patience_s = tool.faults.timeout_s.min(tool.retry.deadline_s).min(tool.hedge_after_s);
         let (mut longest_s, mut sum_s, mut result_tokens) = (0.0_f64, 0.0_f64, 0);
-        let (mut longest_retry_s, mut sum_retry_s) = (0.0, 0.0);
         let (mut at_once, mut succeeded) = (0, 0);
+        // of the calls that weren't simply answered: the longest, its part that was repeated, and the sum of those parts
+        let (mut troubled_s, mut troubled_retry_s, mut sum_retry_s) = (-1.0_f64, 0.0, 0.0);
         totals.calls += self.calls;
         totals.sent += self.calls;
-        self.each_call(draws, latency_s, |number, drawn| {
-            let (mut answered, mut took_s, mut retry_s) = (true, drawn.latency_s, 0.0);
-            if drawn.fate == Fate::Served && drawn.latency_s <= patience_s {
+        for number in 0..self.calls {
+            let beginning = beginnings.draw(self, draws, number, latency_s());
+            let (mut answered, mut took_s) = (true, beginning.latency_s);
+            if beginning.fate == Fate::Served && took_s <= patience_s {
                 at_once += 1;
             } else {
-                Troubled { answered, took_s, retry_s } = play_troubled_call(self, number, drawn, draws, totals);
-                sum_retry_s += retry_s;
+                let troubled = play_troubled_call(self, number, beginning, draws, totals);
+                (answered, took_s) = (troubled.answered, troubled.took_s);
+                sum_retry_s += troubled.retry_s;
+                if took_s > troubled_s {
+                    (troubled_s, troubled_retry_s) = (took_s, troubled.retry_s);
+                }
             }
-            let success = answered && !drawn.tool_fails;
+            let success = answered && !beginning.tool_fails;
             succeeded += u64::from(success);
-            result_tokens += if success { drawn.result_tokens } else { tool.error_result_tokens };
+            result_tokens += if success { beginning.result_tokens } else { tool.error_result_tokens };
             if took_s > longest_s {
                 longest_s = took_s;
-                longest_retry_s = retry_s;
             }
             sum_s += took_s;
-        });
+        }
+        let longest_retry_s = if troubled_s >= longest_s { troubled_retry_s } else { 0.0 };
         totals.attempts += at_once;
         totals.executions += at_once;
         totals.succeeded += succeeded;

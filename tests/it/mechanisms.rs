@@ -434,3 +434,17 @@ fn waits_stay_within_their_bounds() {
     near(wait(Jitter::Plus { spread_s: 1.0, capped: true }, false, 4), (4.0, 5.0));
     assert_eq!(wait(Jitter::Plus { spread_s: 1.0, capped: true }, false, 8), (8.0, 8.0));
 }
+
+#[test]
+fn the_worst_case_of_the_literature() {
+    // 100,000 prompt tokens and 4,096 of output at $3 and $15, all written to the cache
+    let model = |cache: &str| {
+        crate::support::model(&format!(
+            "[price]\ninput = 3\noutput = 15\ncache_read = 0.3\ncache_write_5m = 3.75\n[session]\nturns = 1\n[cache]\nlifetime = \"{cache}\"\n"
+        ))
+    };
+    let worst = |cache| agent_sim::session::worst_case(&model(cache), 5_000, 100_000, 4_096);
+    assert_eq!(worst("5m").usd.usd(), 0.436_44);
+    assert_eq!(worst("off").usd.usd(), 0.361_44);
+    assert_eq!(worst("off").tokens, 104_096);
+}

@@ -285,6 +285,25 @@ fn the_template_is_a_scenario() {
 }
 
 #[test]
+fn what_the_template_leaves_out_works_too() {
+    let on: Vec<String> = TEMPLATE
+        .lines()
+        .map(|line| match line.strip_prefix("# ") {
+            Some(rest) if rest.starts_with('[') || rest.split(" = ").next().is_some_and(|k| !k.contains(' ')) => rest,
+            _ => line,
+        })
+        .map(str::to_owned)
+        .collect();
+    let text = on.join("\n");
+    assert!(text.contains("\n[budget]") && text.contains("\nkeep_alive"));
+    let mut scenario = scenario(&text);
+    scenario.run.sessions = 2_000;
+    let answer = answer(scenario);
+    assert!(answer.checks.all_pass(), "{:#?}", answer.checks.checks);
+    assert!(mean(&answer, "approval_s") > 0.0 && mean(&answer, "think_s") > 0.0);
+}
+
+#[test]
 fn max_turns_ends_a_session_after_its_last_phase() {
     let text =
         "[session]\nturns = 10\nmax_turns = 4\noutput = 5\n[[tools]]\nname = \"t\"\nresult = 7\nlatency = \"1s\"\n";

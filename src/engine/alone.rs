@@ -138,7 +138,8 @@ pub fn play_session<C: Collect>(model: &Model, seed: u64, number: u64, room: &mu
             Then::GoesOn => continue,
             Then::TurnOver => {}
             Then::Tools => {
-                let phase = play_phase(model, session.draws(), call.turn, now_s, room, &mut totals);
+                let phase =
+                    play_phase(model, session.draws(), call.turn, now_s, session.time_left_s(now_s), room, &mut totals);
                 let duration_s = session.after_tools(&phase, now_s, &totals);
                 into.phase(duration_s);
                 now_s += duration_s;

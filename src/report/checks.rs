@@ -47,7 +47,7 @@ pub fn checks_text(answer: &Answer, style: Style) -> String {
             let _ = writeln!(out, "  {}: {why}", ids.join(", "));
         }
     }
-    let sentence = checks_sentence(answer);
+    let sentence = checks_sentence(answer, "the reasons stand above");
     let sentence = if checks.all_pass() { style.good(&sentence) } else { style.bad(&sentence) };
     let _ = writeln!(out, "\n{sentence}");
     out

@@ -143,6 +143,11 @@ struct LimitReport {
     /// What the stopped sessions had cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     mean_cost_usd: Option<f64>,
+    /// Worst case of the call that was refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mean_refused_worst_usd: Option<f64>,
+    /// Sessions that it stopped before their first call.
+    stopped_without_call: u64,
 }
 
 #[derive(Serialize)]
@@ -285,7 +290,13 @@ fn strategy(answer: &Answer) -> Strategy {
     let limits: Vec<(String, LimitReport)> = budget_rows(answer)
         .into_iter()
         .map(|row| {
-            let limit = LimitReport { limit: row.limit_value, stopped: row.sessions, mean_cost_usd: row.mean_usd };
+            let limit = LimitReport {
+                limit: row.limit_value,
+                stopped: row.sessions,
+                mean_cost_usd: row.mean_usd,
+                mean_refused_worst_usd: row.refused_usd,
+                stopped_without_call: row.without_call,
+            };
             (row.name.to_owned(), limit)
         })
         .collect();

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::format::{money, percent, seconds};
 use super::wording::{
     HEADLINES, TURN_HEADLINES, budget_rows, budget_text, cache_text, cells, checks_sentence, month, month_text,
-    outcome_name, sessions_text, share_with_interval, spending, time_shares,
+    outcome_name, sessions_text, share_with_interval, spending, time_shares, with_interval,
 };
 use crate::simulate::Answer;
 use crate::stats::{Rate, TurnMetric, Unit};
@@ -18,7 +18,8 @@ fn escape(text: &str) -> String {
 pub fn markdown(answer: &Answer) -> String {
     let (scenario, summary) = (&answer.scenario, &answer.summary);
     let mut out = String::new();
-    let _ = writeln!(out, "### {}\n", escape(&scenario.title));
+    let strategy = if scenario.strategy == "base" { String::new() } else { format!(" · {}", scenario.strategy) };
+    let _ = writeln!(out, "### {}{}\n", escape(&scenario.title), escape(&strategy));
     if let Some(month) = month(answer) {
         let _ = writeln!(out, "**Per month: {}.**\n", month_text(&month));
     }
@@ -60,6 +61,20 @@ pub fn markdown(answer: &Answer) -> String {
     if let Some(text) = cache_text(answer) {
         let _ = writeln!(out, "- Input: {text}.");
     }
+    if let Some(rate) = summary.rate(Rate::CacheHit) {
+        let _ = writeln!(out, "- Cache hits: {} of the input tokens.", share_with_interval(rate));
+    }
+    for (name, label) in
+        [("keep_alive_pings", "Pings"), ("summaries", "Summaries"), ("model_attempts", "Model attempts")]
+    {
+        if let Some(metric) = summary.metric(name) {
+            let _ = writeln!(out, "- {label}: {} a session.", with_interval(Unit::Count, &metric.mean));
+        }
+    }
+    if let Some(metric) = summary.metric("approval_s") {
+        let text = with_interval(Unit::Seconds, &metric.mean);
+        let _ = writeln!(out, "- Waiting for approval: {text} a session, summed over calls.");
+    }
     if let Some(rate) = summary.rate(Rate::DuplicatesPerCall) {
         let _ = writeln!(out, "- Calls that ran twice: {}.", share_with_interval(rate));
     }
@@ -83,7 +98,7 @@ pub fn markdown(answer: &Answer) -> String {
         "- {}, seed {}; small print under a figure is its 95 % interval; {}.",
         sessions_text(summary.sessions),
         scenario.run.seed,
-        checks_sentence(answer)
+        checks_sentence(answer, "`agent-sim check` says why")
     );
     out
 }

@@ -11,7 +11,7 @@ use super::wording::{
 };
 use crate::scenario::Scenario;
 use crate::simulate::Answer;
-use crate::stats::{Rate, Unit};
+use crate::stats::{Rate, Sources, Unit};
 
 /// The whole report.
 pub fn terminal(answer: &Answer, style: Style) -> String {
@@ -48,7 +48,9 @@ pub fn terminal(answer: &Answer, style: Style) -> String {
             if let Some(text) = input {
                 line(&mut out, "input", &text);
             }
-            for (name, label) in [("cost_output_usd", "output"), ("cost_tools_usd", "tool fees, with repeats")] {
+            let more = summary.sources.as_ref().is_some_and(Sources::has_more_than_turns);
+            let output = if more { "output of all requests" } else { "output" };
+            for (name, label) in [("cost_output_usd", output), ("cost_tools_usd", "tool fees, with repeats")] {
                 if let Some(metric) = summary.metric(name) {
                     line(&mut out, label, &with_interval(Unit::Usd, &metric.mean));
                 }
@@ -105,10 +107,15 @@ pub fn terminal(answer: &Answer, style: Style) -> String {
         }
         match summary.rate(Rate::DuplicatesPerCall) {
             Some(rate) => {
-                line(&mut out, "ran twice", &format!("{} of the calls", share_with_interval(rate)));
+                let hedged = summary.rate(Rate::HedgesPerCall).is_some_and(|hedges| hedges.value > 0.0);
+                let why = if hedged { ", second copies of hedged calls among them" } else { "" };
+                line(&mut out, "ran twice", &format!("{} of the calls{why}", share_with_interval(rate)));
                 for (name, rate) in duplicates_by_tool(answer).filter(|_| scenario.tools.len() > 1) {
                     line(&mut out, "", &format!("{name}: {}", share_with_interval(rate)));
                 }
+            }
+            None if summary.metric("tool_calls").is_some_and(|calls| calls.max <= 0.0) => {
+                line(&mut out, "ran twice", "none: no tool was called");
             }
             None => line(&mut out, "ran twice", &no_duplicates(scenario)),
         }
@@ -133,7 +140,8 @@ pub fn terminal(answer: &Answer, style: Style) -> String {
     }
     if let Some(rate) = summary.rate(Rate::CacheHit) {
         section(&mut out, style, "Cache");
-        line(&mut out, "hits", &format!("{} of the input tokens", share_with_interval(rate)));
+        let pings = if scenario.model.cache.is_kept_alive() { ", pings counted" } else { "" };
+        line(&mut out, "hits", &format!("{} of the input tokens{pings}", share_with_interval(rate)));
         let classes: Vec<String> =
             class_shares(answer).iter().map(|(_, text, share)| format!("{text} {}", percent(*share))).collect();
         line(&mut out, "input tokens", &classes.join(", "));
@@ -167,7 +175,7 @@ pub fn terminal(answer: &Answer, style: Style) -> String {
         }
     }
     section(&mut out, style, "How sure");
-    let sentence = checks_sentence(answer);
+    let sentence = checks_sentence(answer, "`agent-sim check` says why");
     let sentence = if answer.checks.all_pass() { style.good(&sentence) } else { style.bad(&sentence) };
     line(&mut out, "theory", &sentence);
     for target in &scenario.run.precision {

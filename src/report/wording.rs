@@ -1,5 +1,6 @@
 //! What a metric is called, and a value with its interval, in words that both the terminal and the pull request use.
 
+use crate::check::Check;
 use crate::session::{Limit, Outcome};
 use crate::simulate::Answer;
 use crate::stats::{Estimate, MetricSummary, Quantity, TurnMetric, Unit};
@@ -11,9 +12,9 @@ pub(super) fn outcome_name(outcome: Outcome) -> (&'static str, &'static str) {
         Outcome::Answered => ("answered", "answered"),
         Outcome::TurnLimit => ("turn_limit", "stopped by max_turns"),
         Outcome::ContextFull => ("context_full", "outgrew the model's window"),
-        Outcome::Budget => ("budget", "stopped by the budget"),
-        Outcome::Deadline => ("deadline", "stopped by the budget of time"),
-        Outcome::Failed => ("failed", "failed: a model call and its repetitions"),
+        Outcome::Budget => ("budget", "budget of dollars or calls"),
+        Outcome::Deadline => ("deadline", "budget of time"),
+        Outcome::Failed => ("failed", "a model call failed"),
     }
 }
 
@@ -101,16 +102,21 @@ pub(super) fn spending(answer: &Answer) -> Vec<Spending> {
         .zip(&sources.definitions)
         .map(|(server, usd)| (format!("tool definitions: {server}"), usd.0))
         .collect();
+    let history = if answer.scenario.model.conversation.is_single() {
+        "history: earlier outputs and tool results, sent again"
+    } else {
+        "history: earlier outputs, tool results and messages, sent again"
+    };
     rows.extend([
         ("system prompt, sent with every call".to_owned(), sources.system.0),
         ("task, sent with every call".to_owned(), sources.task.0),
-        ("history: earlier outputs and tool results, sent again".to_owned(), sources.history.0),
-        ("output".to_owned(), sources.output.0),
+        (history.to_owned(), sources.history.0),
+        ("output of the turns".to_owned(), sources.output.0),
         ("tool fees, first executions".to_owned(), sources.tools.0),
         ("tool fees, repeated executions".to_owned(), sources.duplicates.0),
         ("summaries that replace the history".to_owned(), sources.compaction.0),
         ("pings that keep the cache warm".to_owned(), sources.keep_alive.0),
-        ("model calls whose reply was lost".to_owned(), sources.lost_replies.0),
+        ("model calls whose reply was lost or came too late".to_owned(), sources.lost_replies.0),
     ]);
     rows.retain(|(_, pico)| *pico != 0);
     rows.sort_by_key(|row| std::cmp::Reverse(row.1));
@@ -189,6 +195,9 @@ pub(super) struct LimitRow {
     pub limit_value: f64,
     pub sessions: u64,
     pub mean_usd: Option<f64>,
+    /// Worst case of the call that was refused, on average, dollars; where dollars were the limit.
+    pub refused_usd: Option<f64>,
+    pub without_call: u64,
 }
 
 pub(super) fn budget_rows(answer: &Answer) -> Vec<LimitRow> {
@@ -214,11 +223,15 @@ pub(super) fn budget_rows(answer: &Answer) -> Vec<LimitRow> {
                 }
                 Limit::Time => {
                     let time_s = budget.time_s.unwrap_or(0.0);
-                    ("time", format!("{} without think time", seconds(time_s)), time_s)
+                    ("time", format!("{}, approvals included, think time not", seconds(time_s)), time_s)
                 }
             };
             let mean_usd = (stopped.sessions > 0 && priced).then(|| stopped.cost.usd() / stopped.sessions as f64);
-            LimitRow { name, limit: text, limit_value, sessions: stopped.sessions, mean_usd }
+            let before = budget.before && *limit == Limit::Dollars && stopped.sessions > 0;
+            let refused_usd =
+                before.then(|| stopped.refused_worst.usd() / stopped.sessions as f64).filter(|usd| *usd > 0.0);
+            let without_call = stopped.without_call;
+            LimitRow { name, limit: text, limit_value, sessions: stopped.sessions, mean_usd, refused_usd, without_call }
         })
         .collect()
 }
@@ -230,7 +243,16 @@ pub(super) fn budget_text(answer: &Answer, row: &LimitRow) -> String {
     }
     let share = percent(row.sessions as f64 / answer.summary.sessions as f64);
     let cost = row.mean_usd.map_or(String::new(), |usd| format!(", which had cost {} on average", money(usd)));
-    format!("{}: stopped {share} of the sessions{cost}", row.limit)
+    let reserve = row.refused_usd.map_or(String::new(), |usd| {
+        format!("; the next call could have cost {} more (all of its prompt written, max_output)", money(usd))
+    });
+    let never = if row.without_call > 0 {
+        let share = percent(row.without_call as f64 / answer.summary.sessions as f64);
+        format!("; {share} made no call at all")
+    } else {
+        String::new()
+    };
+    format!("{}: stopped {share} of the sessions{cost}{reserve}{never}", row.limit)
 }
 
 /// A month: the bill's estimate, and how far one month lies from another by chance.
@@ -320,20 +342,26 @@ pub(super) fn share_with_interval(estimate: &Estimate) -> String {
     }
 }
 
-/// One sentence on the closed forms.
-pub(super) fn checks_sentence(answer: &Answer) -> String {
+/// One sentence on the closed forms; `why` says where the reasons are if there are none.
+pub(super) fn checks_sentence(answer: &Answer, why: &str) -> String {
     let checks = &answer.checks;
-    let n = checks.checks.len();
-    if n == 0 {
-        return "no closed form applies here; `agent-sim check` lists the assumptions that fail".to_owned();
-    }
+    let (bounds, forms): (Vec<&Check>, Vec<&Check>) = checks.checks.iter().partition(|check| check.at_most);
     let failed = checks.checks.iter().filter(|c| !c.pass).count();
     if failed > 0 {
+        let n = checks.checks.len();
         return format!("{failed} of {n} closed forms DISAGREE with the simulation; `agent-sim check` shows which");
+    }
+    let plural = |n: usize, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
+    let held = match bounds.len() {
+        0 => String::new(),
+        n => format!("; {} held", plural(n, "bound", "bounds")),
+    };
+    if forms.is_empty() {
+        return format!("no closed form applies here, {why}{held}");
     }
     let z = match checks.largest_z() {
         Some(z) => format!("the largest difference is {z:.1} standard errors"),
         None => "to the last digit".to_owned(),
     };
-    format!("{n} closed form{} agree{}: {z}", if n == 1 { "" } else { "s" }, if n == 1 { "s" } else { "" })
+    format!("{}: {z}{held}", plural(forms.len(), "closed form agrees", "closed forms agree"))
 }

@@ -5,7 +5,7 @@ use super::raw::{Raw, RawModel};
 use super::reader::{At, Sink, complain};
 use super::resolve::{finite_mean, whole_law};
 use super::tools;
-use crate::dist::Dist;
+use crate::dist::{Dist, Whole};
 use crate::model::{Budget, Context, Conversation, Faults, Model, Retry};
 use crate::price::{PicoUsd, Row};
 
@@ -19,7 +19,7 @@ pub(super) fn conversation(raw: &Raw, sink: &Sink) -> Conversation {
             sink,
             Mistake::at(*span, "a session handles at least one message").label("none").help("messages = 1 is the task"),
         );
-    } else if session.messages.is_none() {
+    } else if !session.has_messages {
         let later = [("message", &session.message), ("think", &session.think)];
         for (key, at) in later.into_iter().filter_map(|(key, at)| Some((key, at.as_ref()?))) {
             complain(
@@ -144,10 +144,7 @@ pub(super) fn budget(raw: &Raw, row: Option<&Row>, priced: bool, sink: &Sink) ->
         }
     }
     if let Some(at) = budget.before
-        && budget.dollars.is_none()
-        && budget.turns.is_none()
-        && budget.tokens.is_none()
-        && budget.time.is_none()
+        && !budget.has_limit
     {
         complain(
             sink,
@@ -176,14 +173,14 @@ pub(super) fn budget(raw: &Raw, row: Option<&Row>, priced: bool, sink: &Sink) ->
 /// A budget that doesn't allow a first call.
 pub(super) fn check_budget(raw: &Raw, model: &Model, sink: &Sink) {
     let budget = &model.budget;
-    let (Some(system), Some(task)) = (model.prompt.system.as_constant(), model.prompt.task.as_constant()) else {
-        return;
-    };
     if !budget.before {
         return;
     }
-    let prefix = model.prompt.definition_tokens() + system;
-    let worst = crate::session::worst_case(model, prefix, prefix + task, budget.max_output_tokens);
+    // the smallest first prompt that can be drawn
+    let least = |law: &Whole| law.quantile(1e-9).floor().max(0.0) as u64;
+    let prefix = model.prompt.definition_tokens() + least(&model.prompt.system);
+    let prompt = prefix + least(&model.prompt.task);
+    let worst = crate::session::worst_case(model, prefix, prompt, budget.max_output_tokens);
     if let (Some(at), Some(most)) = (raw.budget.dollars, budget.dollars)
         && worst.usd > most
     {
@@ -191,7 +188,11 @@ pub(super) fn check_budget(raw: &Raw, model: &Model, sink: &Sink) {
             sink,
             Mistake::at(
                 at.span,
-                format!("the first call alone could cost ${}, so no session could begin", worst.usd.usd()),
+                format!(
+                    "the first call alone could cost ${:.4} ({} tokens of output at most), so no session could begin",
+                    worst.usd.usd(),
+                    budget.max_output_tokens
+                ),
             )
             .label("below the worst case of one call")
             .help("a larger budget, a smaller [model] max_output, or check = \"after\""),

@@ -206,8 +206,9 @@ fn build(
         let mut laid = root.clone();
         laid.remove("strategies");
         laid.lay_over(overlay);
-        // the command line has the last word
-        set_all(&mut laid, sets, &mut sink.borrow_mut());
+        // the command line has the last word, but for what the strategy has switched off altogether
+        let sets: Vec<Setting> = sets.iter().filter(|(path, _)| !overlay.blocks(path)).cloned().collect();
+        set_all(&mut laid, &sets, &mut sink.borrow_mut());
         let raw = raw::read(&laid, &folder, sink);
         let resolved = resolve::resolve(&raw, sink);
         if request.strategy == Some(at.value.as_str()) {

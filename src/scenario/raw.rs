@@ -101,6 +101,8 @@ pub(super) struct RawSession {
     pub max_turns: Option<At<u64>>,
     pub output: Option<At<Dist>>,
     pub one_at_a_time: Option<At<bool>>,
+    /// Whether `messages` was written at all.
+    pub has_messages: bool,
     pub messages: Option<At<Dist>>,
     pub message: Option<At<Dist>>,
     pub think: Option<At<Dist>>,
@@ -140,6 +142,8 @@ pub(super) struct RawBudget {
     pub turns: Option<At<u64>>,
     pub tokens: Option<At<u64>>,
     pub time: Option<At<f64>>,
+    /// Whether any limit was written, if only as "off".
+    pub has_limit: bool,
     /// Whether it is checked before each call.
     pub before: Option<At<bool>>,
 }
@@ -176,8 +180,8 @@ pub(super) fn read(root: &Table, folder: &Path, sink: &Sink) -> Raw {
         retry: read_retry_node(&mut top, "[retry]", sink),
         breaker: read_breaker(&mut top),
         cache: top.table("cache", "[cache]", |r| read_cache(r, sink)).unwrap_or_default(),
-        context: top.table("context", "[context]", read_context).unwrap_or_default(),
-        budget: top.table("budget", "[budget]", read_budget).unwrap_or_default(),
+        context: top.table_unless_off("context", "[context]", read_context).unwrap_or_default(),
+        budget: top.table_unless_off("budget", "[budget]", read_budget).unwrap_or_default(),
         sessions_per_month: top
             .table("volume", "[volume]", |mut reader| {
                 let value = reader.get("sessions_per_month", |n, k, s| whole(n, k, 1, MOST, s));
@@ -375,6 +379,7 @@ fn read_session(mut reader: Reader<'_>, folder: &Path) -> RawSession {
         max_turns: reader.unless_off("max_turns", |n, k, s| whole(n, k, 1, crate::model::MOST_TURNS, s)),
         output: reader.get("output", |n, k, s| distribution(n, k, Measure::Tokens, folder, s)),
         one_at_a_time: reader.get("tool_calls", |n, k, s| word(n, k, &[("parallel", false), ("sequential", true)], s)),
+        has_messages: reader.node("messages").is_some(),
         messages: reader.get("messages", |n, k, s| distribution(n, k, Measure::Count, folder, s)),
         message: reader.get("message", |n, k, s| distribution(n, k, Measure::Tokens, folder, s)),
         think: reader.get("think", |n, k, s| distribution(n, k, Measure::Duration, folder, s)),
@@ -419,6 +424,7 @@ fn read_context(mut reader: Reader<'_>) -> RawContext {
 
 fn read_budget(mut reader: Reader<'_>) -> RawBudget {
     let budget = RawBudget {
+        has_limit: ["dollars", "turns", "tokens", "time"].iter().any(|key| reader.node(key).is_some()),
         dollars: reader.unless_off("dollars", positive),
         turns: reader.unless_off("turns", |n, k, s| whole(n, k, 1, crate::model::MOST_TURNS, s)),
         tokens: reader.unless_off("tokens", |n, k, s| whole(n, k, 1, MOST, s)),

@@ -31,6 +31,8 @@ pub(super) struct RawTool {
     pub idempotent: Option<At<bool>>,
     pub error: Option<At<f64>>,
     pub error_result: Option<At<u64>>,
+    /// Whether any way to fail was written, if only as "off" or 0.
+    pub says_how_it_fails: bool,
     pub price_usd: Option<At<f64>>,
     pub server: Option<At<String>>,
     pub hedge_after: Option<At<f64>>,
@@ -82,6 +84,9 @@ pub(super) fn read_tool(mut reader: Reader<'_>, folder: &Path, sink: &Sink) -> R
         reject_latency: reader.get("reject_latency", |n, k, s| distribution(n, k, Measure::Duration, folder, s)),
         idempotent: reader.get("idempotent", boolean),
         error: reader.get("error", chance),
+        says_how_it_fails: ["error", "rejected", "lost_request", "lost_reply", "timeout", "approval"]
+            .iter()
+            .any(|key| reader.node(key).is_some()),
         error_result: reader.get("error_result", |n, k, s| whole(n, k, 0, 1_000_000_000, s)),
         price_usd: reader.get("price", amount),
         server: reader.get("server", text),

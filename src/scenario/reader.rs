@@ -66,6 +66,11 @@ impl<'t> Reader<'t> {
         Some(read(Reader::new(table, name, self.sink)))
     }
 
+    /// The same, where "off" stands for leaving the whole table out.
+    pub fn table_unless_off<T>(&mut self, key: &str, name: &str, read: impl FnOnce(Reader<'t>) -> T) -> Option<T> {
+        if self.is_on(key) { self.table(key, name, read) } else { None }
+    }
+
     /// Keys that match a pattern, such as one price per lifetime.
     pub fn matching<T>(&mut self, mut read: impl FnMut(&'t str, Span, &'t Node) -> Option<T>) -> Vec<T> {
         let mut found = Vec::new();
@@ -109,8 +114,12 @@ impl<'t> Reader<'t> {
 }
 
 fn keys_help(known: &[&str]) -> String {
-    let mut all: Vec<&str> = known.to_vec();
-    all.dedup();
+    let mut all: Vec<&str> = Vec::new();
+    for key in known {
+        if !all.contains(key) {
+            all.push(key);
+        }
+    }
     format!("the keys here are {}", all.join(", "))
 }
 

@@ -243,10 +243,8 @@ fn tool(raw: &RawTool, span: Span, scenario: &Raw, sink: &Sink) -> Tool {
     }
     if let Some(at) = &raw.error_result
         && at.value > 0
-        && faults.chance() + value(&raw.error) <= 0.0
-        && !raw.has_timeout
+        && !raw.says_how_it_fails
         && retry.deadline_s.is_infinite()
-        && approval.as_ref().is_none_or(|approval| approval.denied <= 0.0)
     {
         complain(
             sink,

@@ -137,6 +137,24 @@ impl Table {
         }
     }
 
+    /// Whether this table puts something else than a table where the path leads through, such as `approval = "off"` where
+    /// `tools.deploy.approval.wait` is meant.
+    pub fn blocks(&self, path: &[Key]) -> bool {
+        let [key, rest @ ..] = path else { return false };
+        if rest.is_empty() {
+            return false;
+        }
+        match self.get(&key.name).map(|node| &node.data) {
+            None => false,
+            Some(Data::Table(table)) => table.blocks(rest),
+            Some(Data::Array(items)) => items.iter().any(|item| match &item.data {
+                Data::Table(table) => name_of(item) == Some(rest[0].name.as_str()) && table.blocks(&rest[1..]),
+                _ => false,
+            }),
+            Some(_) => true,
+        }
+    }
+
     /// Sets the value at a path. A list of named tables is entered by name: `tools.search.timeout`.
     ///
     /// Returns the segment at which the path leads nowhere, if it does.

@@ -130,12 +130,19 @@ impl Agenda {
     }
 }
 
-/// Plays the calls of one tool from `start_s` on.
+/// When a batch begins, and how long it may last.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct When {
+    pub start_s: f64,
+    pub left_s: f64,
+}
+
+/// Plays the calls of one tool. What would begin after its time doesn't happen.
 #[inline(never)]
 pub(super) fn play_guarded<D: Draws>(
     batch: Batch<'_>,
     draws: &D,
-    start_s: f64,
+    When { start_s, left_s }: When,
     mut breaker: Option<(&Breaker, &mut BreakerState)>,
     span: &mut Span,
     totals: &mut PhaseTotals,
@@ -162,11 +169,12 @@ pub(super) fn play_guarded<D: Draws>(
     }
     let mut end = BatchEnd::default();
     (span.retry_s, span.approval_s) = (0.0, 0.0);
-    totals.calls += batch.calls;
     while let Some(Event { at_s, call: number, what, .. }) = agenda.events.pop() {
         let Some(call) = calls.get_mut(number) else { break };
         match what {
+            What::Begin if at_s >= left_s => {}
             What::Begin => {
+                totals.calls += 1;
                 call.begun_s = at_s;
                 let uniform =
                     |which: u64| draws.uniform(Purpose::Approval { tool: index }, turn, 2 * number as u64 + which);
@@ -180,6 +188,7 @@ pub(super) fn play_guarded<D: Draws>(
                     _ => agenda.plan(at_s, number, What::Attempt),
                 }
             }
+            What::Attempt if at_s >= left_s => agenda.plan(at_s, number, What::Over),
             What::Attempt => {
                 let admission = breaker.as_mut().map_or(Admission::Ordinary, |(_, state)| state.admit(start_s + at_s));
                 if admission == Admission::Refused {
@@ -210,14 +219,15 @@ pub(super) fn play_guarded<D: Draws>(
             What::Over => {
                 call.run.book(tool, totals);
                 totals.sent += u64::from(call.run.attempts.sent > 0);
-                totals.approval_s += call.approval_s;
+                let approval_s = call.approval_s.min(left_s - call.begun_s);
+                totals.approval_s += approval_s;
                 let success = call.answered && !call.beginning.tool_fails;
                 totals.succeeded += u64::from(success);
                 end.result_tokens += if success { call.beginning.result_tokens } else { tool.error_result_tokens };
                 let retry_s = call.run.attempts.retry_s();
                 if batch.one_at_a_time {
                     span.retry_s += retry_s;
-                    span.approval_s += call.approval_s;
+                    span.approval_s += approval_s;
                     end.duration_s += at_s - call.begun_s;
                     if number + 1 < calls.len() {
                         agenda.plan(at_s, number + 1, What::Begin);
@@ -225,7 +235,7 @@ pub(super) fn play_guarded<D: Draws>(
                 } else if at_s - call.begun_s > end.duration_s {
                     end.duration_s = at_s - call.begun_s;
                     span.retry_s = retry_s;
-                    span.approval_s = call.approval_s;
+                    span.approval_s = approval_s;
                 }
             }
         }

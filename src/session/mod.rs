@@ -197,7 +197,7 @@ impl<'m, D: Draws> Session<'m, D> {
     }
 
     /// What is left of a budget of time that is kept to the second, s.
-    fn time_left_s(&self, now_s: f64) -> f64 {
+    pub fn time_left_s(&self, now_s: f64) -> f64 {
         match self.model.budget.time_s {
             Some(most_s) if self.model.budget.before => most_s - self.busy_s(now_s),
             _ => f64::INFINITY,
@@ -483,22 +483,23 @@ impl<'m, D: Draws> Session<'m, D> {
     #[inline]
     pub fn after_tools(&mut self, phase: &PhaseEnd, now_s: f64, totals: &PhaseTotals) -> f64 {
         self.prompt_tokens += phase.result_tokens;
-        let (mut duration_s, mut share) = (phase.duration_s, 1.0);
+        let (mut duration_s, mut retry_s, mut approval_s) = (phase.duration_s, phase.retry_s, phase.approval_s);
         if self.spend.kept {
             self.spend.fees = totals.fees + totals.duplicate_fees;
             let left_s = self.time_left_s(now_s).max(0.0);
             if duration_s > left_s {
-                share = left_s / duration_s;
                 duration_s = left_s;
+                approval_s = approval_s.min(left_s);
+                retry_s = retry_s.min(left_s - approval_s);
                 self.stop(Limit::Time);
             }
         }
         self.record.phases += 1;
         self.record.tool_s += duration_s;
         self.record.phase_s_squared += duration_s * duration_s;
-        if phase.retry_s > 0.0 || phase.approval_s > 0.0 {
-            self.record.tool_retry_s += phase.retry_s * share;
-            self.record.tool_approval_s += phase.approval_s * share;
+        if retry_s > 0.0 || approval_s > 0.0 {
+            self.record.tool_retry_s += retry_s;
+            self.record.tool_approval_s += approval_s;
         }
         duration_s
     }

@@ -2,7 +2,7 @@
 
 use rand::RngExt;
 
-use super::breaker::{BreakerState, play_guarded};
+use super::breaker::{BreakerState, When, play_guarded};
 use super::draws::{Draws, Purpose, draw_whole};
 use super::{AttemptEnd, Attempts, Fate, Progress, Request};
 use crate::dist::Dist;
@@ -109,8 +109,8 @@ pub(super) struct BatchEnd {
     pub result_tokens: u64,
 }
 
-/// Plays the phase after call `turn`, which begins at `now_s`, where nothing is shared with other sessions, and adds to
-/// `totals`. The calls of a tool start when all calls of the tools that it waits for are done; a tool that makes no call
+/// Plays the phase after call `turn`, which begins at `now_s` and may last `left_s`, where nothing is shared with other
+/// sessions, and adds to `totals`. What would begin later than that doesn't happen. The calls of a tool start when all calls of the tools that it waits for are done; a tool that makes no call
 /// this time passes its own start on.
 #[inline]
 pub fn play_phase<D: Draws>(
@@ -118,6 +118,7 @@ pub fn play_phase<D: Draws>(
     draws: &D,
     turn: u64,
     now_s: f64,
+    left_s: f64,
     room: &mut Workspace,
     totals: &mut PhaseTotals,
 ) -> PhaseEnd {
@@ -127,24 +128,28 @@ pub fn play_phase<D: Draws>(
     for &index in &phase.order {
         let tool = &phase.tools[index];
         let start_s = phase.after[index].iter().map(|&before| room.spans[before].end_s).fold(0.0, f64::max);
-        let duplicates_before = totals.duplicates;
-        let calls = draw_whole(draws, &tool.calls, Purpose::Calls { tool: index }, turn);
+        let (calls_before, duplicates_before) = (totals.calls, totals.duplicates);
+        let mut calls = draw_whole(draws, &tool.calls, Purpose::Calls { tool: index }, turn);
+        if start_s >= left_s {
+            calls = 0;
+        }
         let batch = Batch { tool, index, one_at_a_time: phase.one_at_a_time, turn, calls };
         // filled in place: a small struct that is returned and stored at once stalls the processor
         let span = &mut room.spans[index];
         span.calls = calls;
         let played = if calls == 0 {
             BatchEnd::default()
-        } else if tool.approval.is_some() || phase.breaker.is_some() {
+        } else if tool.approval.is_some() || phase.breaker.is_some() || left_s < f64::INFINITY {
             let breaker = phase.breaker.as_ref().zip(room.breakers.get_mut(index));
-            play_guarded(batch, draws, now_s + start_s, breaker, span, totals)
+            let when = When { start_s: now_s + start_s, left_s: left_s - start_s };
+            play_guarded(batch, draws, when, breaker, span, totals)
         } else {
             play_tool(batch, draws, span, totals)
         };
         let end_s = start_s + played.duration_s;
         span.end_s = end_s;
         let own = &mut room.per_tool[index];
-        own.calls += calls;
+        own.calls += totals.calls - calls_before;
         own.duplicates += totals.duplicates - duplicates_before;
         if end_s > end.duration_s {
             end.duration_s = end_s;

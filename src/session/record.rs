@@ -72,6 +72,8 @@ pub struct Record {
     pub outcome: Outcome,
     /// The limit that ended it, if one did.
     pub stopped_by: Option<Limit>,
+    /// What the call could have cost that a budget of dollars refused.
+    pub refused_worst: PicoUsd,
     /// Money, all zero where there are no prices.
     pub cost: PicoUsd,
     pub cost_input: PicoUsd,

@@ -21,6 +21,7 @@ impl<D: Draws> Session<'_, D> {
         let limit = self.spend.refuses(budget, worst, number).or(out_of_time.then_some(Limit::Time));
         if let Some(limit) = limit {
             self.stop(limit);
+            self.record.refused_worst = worst.usd;
         }
         limit.is_some()
     }

@@ -89,9 +89,18 @@ pub struct Stopped {
     pub sessions: u64,
     /// What they had cost.
     pub cost: PicoUsd,
+    /// What the calls could have cost that weren't made.
+    pub refused_worst: PicoUsd,
+    /// How many of them made no call at all.
+    pub without_call: u64,
 }
 
 impl Sources {
+    /// Whether there were summaries, pings or lost replies.
+    pub fn has_more_than_turns(&self) -> bool {
+        (self.compaction + self.keep_alive + self.lost_replies).0 > 0
+    }
+
     fn of_servers(servers: usize) -> Self {
         Self { definitions: vec![PicoUsd::default(); servers], ..Self::default() }
     }
@@ -384,6 +393,8 @@ impl Collect for Sample {
             let stopped = &mut self.stopped[limit as usize];
             stopped.sessions += 1;
             stopped.cost += record.cost;
+            stopped.refused_worst += record.refused_worst;
+            stopped.without_call += u64::from(record.turns == 0);
         }
         for (sum, more) in self.sources.definitions.iter_mut().zip(&bill.definitions) {
             *sum += *more;
@@ -453,6 +464,8 @@ impl Collect for Sample {
         for (mine, other) in self.stopped.iter_mut().zip(std::mem::take(&mut next.stopped)) {
             mine.sessions += other.sessions;
             mine.cost += other.cost;
+            mine.refused_worst += other.refused_worst;
+            mine.without_call += other.without_call;
         }
         self.sources.add(&next.sources);
         next.sources = Sources::of_servers(next.sources.definitions.len());

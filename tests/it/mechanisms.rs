@@ -357,6 +357,36 @@ fn a_budget_of_time_cuts_the_run() {
 }
 
 #[test]
+fn what_would_begin_after_the_time_does_not_happen() {
+    let text = |order: &str, tool: &str| {
+        format!(
+            "{PRICES}[session]\nturns = 2\ntool_calls = \"{order}\"\n[[tools]]\nname = \"a\"\ncalls = 4\nlatency = \"10s\"\nprice = 1\n{tool}\n\
+             [[tools]]\nname = \"b\"\nafter = [\"a\"]\nlatency = \"1s\"\nprice = 1\n[budget]\ntime = \"25s\"\n"
+        )
+    };
+    let figures = |text: &str| {
+        let answer = run(text, 3);
+        (
+            mean(&answer, "tool_calls"),
+            mean(&answer, "executions"),
+            mean(&answer, "cost_usd"),
+            mean(&answer, "latency_s"),
+        )
+    };
+    // the third of four calls is under way when the time is up
+    assert_eq!(figures(&text("sequential", "")), (3.0, 3.0, 3.0, 25.0));
+    // together they are done after 10 s, and b after 11
+    assert_eq!(figures(&text("parallel", "")), (5.0, 5.0, 5.0, 11.0));
+    // a second attempt would begin after 30 s
+    let late = "timeout = \"5s\"\nretry = { attempts = 3, base = \"25s\", cap = \"25s\", jitter = \"none\" }";
+    assert_eq!(figures(&text("parallel", late)), (4.0, 4.0, 4.0, 25.0));
+    // people are waited for until the end
+    let asked = run(&text("parallel", "approval = { share = 1, wait = \"1h\" }"), 3);
+    assert_eq!((mean(&asked, "approval_s"), mean(&asked, "executions")), (4.0 * 25.0, 0.0));
+    assert_eq!(asked.summary.times.unwrap().people_s, 75.0);
+}
+
+#[test]
 fn fees_count_before_they_are_paid() {
     // the call costs 110, and the phase's fee of 1 doesn't fit
     let answer = budget("dollars = 120.5");

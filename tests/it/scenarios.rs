@@ -304,6 +304,24 @@ fn what_the_template_leaves_out_works_too() {
 }
 
 #[test]
+fn a_setting_does_not_reach_what_a_strategy_has_switched_off() {
+    let load = |file: &str, set: &str, strategy| {
+        let path = crate::support::root().join("scenarios").join(file);
+        Scenario::load(&path, &Request { sets: &[set.to_owned()], strategy }).unwrap_or_else(|e| panic!("{e}")).model
+    };
+    assert_eq!(load("breaker.toml", "breaker.failures=5", None).phase.breaker.unwrap().failures, 5);
+    assert_eq!(load("breaker.toml", "breaker.failures=5", Some("no-breaker")).phase.breaker, None);
+    let asked =
+        |strategy| load("approvals.toml", "tools.deploy.approval.denied=0.2", strategy).phase.tools[0].approval.clone();
+    assert_eq!(asked(None).unwrap().denied, 0.2);
+    assert!(asked(Some("trusted")).is_none());
+    // whole sections can be switched off, and what needs them then means nothing
+    assert!(!load("budget.toml", "budget=off", None).budget.any());
+    assert!(!load("conversation.toml", "cache.lifetime=off", Some("keep-alive")).cache.enabled);
+    assert!(load("conversation.toml", "session.messages=1", None).conversation.is_single());
+}
+
+#[test]
 fn max_turns_ends_a_session_after_its_last_phase() {
     let text =
         "[session]\nturns = 10\nmax_turns = 4\noutput = 5\n[[tools]]\nname = \"t\"\nresult = 7\nlatency = \"1s\"\n";

@@ -1,7 +1,7 @@
 //! Budgets: a run that is checked before each call never passes them, and where nothing is left to chance it stops where
 //! the worst case says.
 
-use super::facts::Facts;
+use super::facts::{Facts, max_turns_cuts};
 use super::gaps::Gaps;
 use super::walk::{plan, usd};
 use super::{Check, Checks};
@@ -62,6 +62,9 @@ fn stops_at(facts: &Facts<'_>, tariff: &Tariff, dollars: f64) -> Result<(f64, f6
     if !facts.constant_sizes {
         return no("sizes are random");
     }
+    if max_turns_cuts(model) {
+        return no("max_turns can end a conversation before its last message");
+    }
     if budget.turns.is_some() || budget.tokens.is_some() || budget.time_s.is_some() {
         return no("there are several limits");
     }
@@ -82,6 +85,9 @@ fn stops_at(facts: &Facts<'_>, tariff: &Tariff, dollars: f64) -> Result<(f64, f6
     }
     let (mut spent, mut calls, mut cached) = (0.0, 0.0, 0.0_f64);
     for call in plan(facts) {
+        if call.prompt > model.context.window_tokens {
+            break;
+        }
         let rates = tariff.rates(tariff.tier_of(call.prompt));
         let n = call.prompt as f64;
         let cacheable = cache.enabled && call.prompt >= cache.min_tokens;

@@ -193,7 +193,14 @@ impl<'a> Facts<'a> {
         if prefix + least(&prompt.task) < cache.min_tokens {
             return Err("first prompts may be below the smallest cacheable size".to_owned());
         }
-        let alone = cache.warm_prefix > 0.0 || cache.prefix_lifetime_s > cache.lifetime_s;
+        let alone = cache.warm_prefix > 0.0 || cache.prefix_lifetime_s > cache.lifetime_s || cache.breaks.history > 0.0;
+        let definitions = prompt.definition_tokens();
+        if cache.breaks.system > 0.0 && definitions > 0 && definitions < cache.min_tokens {
+            return Err("tools alone are below the smallest cacheable size".to_owned());
+        }
+        if cache.breaks.history > 0.0 && prompt.task.at_least(1) < 1.0 {
+            return Err("first prompts may have no messages that could break".to_owned());
+        }
         if alone && prefix < cache.min_tokens {
             return Err("tools and system may be below the smallest cacheable size".to_owned());
         }
@@ -273,8 +280,12 @@ fn cut_short(model: &Model, sample: &Sample) -> Option<String> {
             return Some(format!("{ended} sessions ended because {why}"));
         }
     }
-    let cut = !model.conversation.is_single() && model.turns.at_least(model.max_turns.saturating_add(1)) > 0.0;
-    cut.then(|| "max_turns can end a conversation before its last message".to_owned())
+    max_turns_cuts(model).then(|| "max_turns can end a conversation before its last message".to_owned())
+}
+
+/// Whether `max_turns` can end a conversation.
+pub(super) fn max_turns_cuts(model: &Model) -> bool {
+    !model.conversation.is_single() && model.turns.at_least(model.max_turns.saturating_add(1)) > 0.0
 }
 
 /// Time of a model call that takes the same each time, prefill apart, s; `None` where it is random.
@@ -288,6 +299,18 @@ pub(super) fn fixed_call_s(model: &Model) -> Option<f64> {
         Some(rate) => model.output.as_constant()? as f64 / rate.as_constant()?,
     };
     Some(timing.first_token_s.as_constant()? + writing_s)
+}
+
+/// The same of a summary.
+pub(super) fn fixed_summary_s(model: &Model) -> Option<f64> {
+    if model.faults.any() {
+        return None;
+    }
+    let writing_s = match &model.timing.output_rate {
+        None => 0.0,
+        Some(rate) => model.context.summary_tokens as f64 / rate.as_constant()?,
+    };
+    Some(model.timing.first_token_s.as_constant()? + writing_s)
 }
 
 /// Whether an attempt of a tool can end without an answer.

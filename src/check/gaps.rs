@@ -1,7 +1,7 @@
 //! The time from the start of one call to the start of the next: whether it outlasts a lifetime, and how many pings
 //! fall into it.
 
-use super::facts::{Facts, fixed_call_s};
+use super::facts::{Facts, fixed_call_s, fixed_summary_s};
 use super::phases::{PhaseLaw, rare_sf};
 use super::{Events, NO_EVENTS, events};
 use crate::dist::Dist;
@@ -27,6 +27,8 @@ pub(super) struct Gaps<'a> {
     think: &'a Dist,
     /// Fixed time to the first token and for writing, s; `None` where random.
     fixed_s: Option<f64>,
+    /// The same of a summary.
+    summary_s: Option<f64>,
     /// Whether gaps are taken never to outlast a lifetime.
     never: bool,
 }
@@ -39,9 +41,12 @@ impl<'a> Gaps<'a> {
             phase: PhaseLaw::of(model).ok(),
             think: &model.conversation.think_s,
             fixed_s: fixed_call_s(model),
+            summary_s: fixed_summary_s(model),
             never,
         };
-        if (gaps.phase.is_none() || gaps.fixed_s.is_none()) && !never {
+        let compacts = model.context.compact_at_tokens < u64::MAX;
+        let unknown = gaps.phase.is_none() || gaps.fixed_s.is_none() || (compacts && gaps.summary_s.is_none());
+        if unknown && !never {
             return Err("the law of the gap between two calls has no closed form here".to_owned());
         }
         Ok(gaps)
@@ -60,7 +65,8 @@ impl<'a> Gaps<'a> {
 
     /// `P(gap > x)` after a call that took `prefill_s` besides its fixed time.
     fn sf(&self, gap: Gap, prefill_s: f64, x: f64) -> f64 {
-        let left_s = x - self.fixed_s.unwrap_or(0.0) - prefill_s;
+        let call_s = if gap == Gap::None { self.summary_s } else { self.fixed_s };
+        let left_s = x - call_s.unwrap_or(0.0) - prefill_s;
         if left_s < 0.0 {
             return 1.0;
         }
@@ -118,8 +124,14 @@ impl<'a> Gaps<'a> {
         if !cache.is_kept_alive() {
             return Ok(0.0);
         }
-        if self.fixed_s.is_none() || (gap == Gap::Tools && self.phase.is_none()) {
+        let call_s = if gap == Gap::None { self.summary_s } else { self.fixed_s };
+        if call_s.is_none() || (gap == Gap::Tools && self.phase.is_none()) {
             return Err("the law of the gap between two calls has no closed form here".to_owned());
+        }
+        if gap == Gap::Think
+            && let Some(think_s) = self.think.as_constant()
+        {
+            return Ok(((self.fixed_s.unwrap_or(0.0) + prefill_s + think_s) / cache.keep_alive_s).floor());
         }
         let mut pings = 0.0;
         for k in 1..=TERMS {
@@ -132,7 +144,7 @@ impl<'a> Gaps<'a> {
         }
         match gap {
             // the rest as an integral, each term the midpoint of its interval
-            Gap::Think => {
+            Gap::Think if !matches!(self.think, Dist::Choices(_) | Dist::Empirical(_) | Dist::Mixture(_)) => {
                 let from_s = (f64::from(TERMS) + 0.5) * cache.keep_alive_s - prefill_s - self.fixed_s.unwrap_or(0.0);
                 Ok(pings + (self.think.mean() - self.think.mean_up_to(from_s)).max(0.0) / cache.keep_alive_s)
             }
@@ -163,6 +175,12 @@ fn never_expires(facts: &Facts<'_>) -> bool {
             model.output.at_least((third * slow).floor().min(1e18) as u64 + 1)
         }
     };
+    if model.context.compact_at_tokens < u64::MAX
+        && let Some(rate) = &timing.output_rate
+        && model.context.summary_tokens as f64 > third * rate.quantile(1e-13).max(f64::MIN_POSITIVE)
+    {
+        return false;
+    }
     let sessions = facts.sample.sessions() as f64;
     let thinks = if model.conversation.is_single() { 0.0 } else { model.conversation.think_s.sf(third) };
     let chance = timing.first_token_s.sf(third) + writing + rare_sf(model, third);

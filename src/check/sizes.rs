@@ -40,6 +40,10 @@ pub(super) fn check(facts: &Facts<'_>, checks: &mut Checks) {
             ("summaries", summaries, seen(Quantity::Summaries)),
             ("input_tokens without pings", sent as f64, seen(Quantity::CallTokens)),
         ] {
+            if facts.rebills() && of != "summaries" {
+                checks.refuse(id, "model calls whose reply is lost are billed too");
+                continue;
+            }
             checks.add(facts.of_sizes(Check::new(id, formula, of, expected, found)));
         }
     } else {

@@ -119,7 +119,9 @@ pub fn play_session<C: Collect>(model: &Model, seed: u64, number: u64, room: &mu
                 Step::End(outcome) => {
                     if watched {
                         open.close(&session, now_s, None, into);
-                        into.message(busy_s - open.message_from_s);
+                        if session.message_has_begun() {
+                            into.message(busy_s - open.message_from_s);
+                        }
                     }
                     break outcome;
                 }
@@ -178,6 +180,7 @@ impl OpenTurn {
                 latency_s: now_s - started_s,
                 tool_phase_s,
                 first_token_s: call.first_token_s,
+                answered: call.is_answered,
                 usage: session.usage(&call),
                 cost: spent - std::mem::replace(&mut self.spent, spent),
             });

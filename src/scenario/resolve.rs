@@ -380,6 +380,16 @@ fn check_cache(raw: &RawCache, lifetime: Option<u64>, sink: &Sink) {
         return;
     };
     if let Some(at) = raw.keep_alive
+        && at.value < 1.0
+    {
+        complain(
+            sink,
+            Mistake::at(at.span, "`keep_alive` is less than a second: nothing but pings would be billed")
+                .label("too often")
+                .help("a little less than the lifetime keeps the cache warm with the fewest pings"),
+        );
+    }
+    if let Some(at) = raw.keep_alive
         && at.value > lifetime as f64
     {
         complain(

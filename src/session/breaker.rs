@@ -199,7 +199,7 @@ pub(super) fn play_guarded<D: Draws>(
                 if call.run.attempts.sent == 0 {
                     call.first_attempt_s = at_s;
                 }
-                let progress = call.run.attempt(batch, draws, totals);
+                let progress = call.run.attempt(batch, draws, left_s - at_s, totals);
                 let over_s = call.first_attempt_s + call.run.attempts.elapsed_s;
                 agenda.plan(over_s, number, What::AttemptOver(admission, progress));
             }

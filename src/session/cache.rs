@@ -68,16 +68,16 @@ impl Entry {
         *self = Self { cached_tokens, used_at_s: now_s, used: true };
     }
 
-    /// The request of a ping, if one is due before `now_s`: when, and how many tokens it reads.
-    pub fn next_ping(&self, cache: &Cache, now_s: f64) -> Option<(f64, u64)> {
-        let at_s = self.used_at_s + cache.keep_alive_s;
+    /// The pings that are due by `now_s`: how many, and how many tokens each reads.
+    pub fn due_pings(&self, cache: &Cache, now_s: f64) -> (u64, u64) {
         let tokens = round_down(cache, self.cached_tokens);
-        (self.used && tokens > 0 && at_s <= now_s).then_some((at_s, tokens))
+        let due = if self.used && tokens > 0 { ((now_s - self.used_at_s) / cache.keep_alive_s).floor() } else { 0.0 };
+        (due.max(0.0) as u64, tokens)
     }
 
-    /// A ping was sent.
-    pub fn pinged(&mut self, at_s: f64) {
-        self.used_at_s = at_s;
+    /// So many pings were sent, one after each interval.
+    pub fn pinged(&mut self, cache: &Cache, pings: u64) {
+        self.used_at_s += pings as f64 * cache.keep_alive_s;
     }
 
     /// Only so much of it is still true.

@@ -66,6 +66,7 @@ struct Drawn {
 
 /// One session under way.
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools)] // each is a fact of its own about the call to come
 pub struct Session<'m, D: Draws> {
     model: &'m Model,
     draws: D,
@@ -87,6 +88,14 @@ pub struct Session<'m, D: Draws> {
     /// The last prompt that was sent.
     sent_tokens: u64,
     entry: Entry,
+    /// A summary was made, and the entry is cut to the prefix when the next call begins.
+    summary_to_apply: bool,
+    /// Whether earlier bytes changed before the call that begins.
+    broken: bool,
+    /// Whether an attempt of this call found something expired.
+    expired_seen: bool,
+    /// Calls made before the message that is handled.
+    turns_before: u64,
     /// What is the same for every call: time to the first token, s, and tokens a second.
     fixed_first_token_s: Option<f64>,
     fixed_rate: Option<f64>,
@@ -129,6 +138,10 @@ impl<'m, D: Draws> Session<'m, D> {
             prompt_tokens: prefix + task_tokens,
             sent_tokens: 0,
             entry: Entry::default(),
+            summary_to_apply: false,
+            broken: false,
+            expired_seen: false,
+            turns_before: 0,
             fixed_first_token_s: model.timing.first_token_s.as_constant(),
             fixed_rate: model.timing.output_rate.as_ref().and_then(Dist::as_constant),
             plain: !model.faults.any()
@@ -227,6 +240,7 @@ impl<'m, D: Draws> Session<'m, D> {
             State::Answered if self.message + 1 >= self.messages => Some(self.end(Outcome::Answered)),
             State::Answered => {
                 self.message += 1;
+                self.turns_before = self.turn;
                 self.made = 0;
                 self.state = State::Loop;
                 let talk = &self.model.conversation;
@@ -261,10 +275,18 @@ impl<'m, D: Draws> Session<'m, D> {
     fn first_attempt(&mut self, now_s: f64, kind: Kind) -> Step {
         let (model, number) = (self.model, self.turn + 1);
         let cache = &model.cache;
+        // the pings of the gap before this call read what was cached then
+        if cache.is_kept_alive() {
+            self.keep_alive(now_s);
+        }
+        if self.summary_to_apply {
+            self.summary_to_apply = false;
+            self.entry.truncate(cache, self.parts.prefix);
+        }
+        self.expired_seen = false;
         if cache.breaks.any() && self.breaks_before < number {
             self.breaks_before = number;
-            let broken = self.entry.break_by_chance(cache, self.parts, self.sent_tokens, number, &self.draws);
-            self.record.breaks += u64::from(broken);
+            self.broken = self.entry.break_by_chance(cache, self.parts, self.sent_tokens, number, &self.draws);
         }
         self.kind = kind;
         if kind == Kind::Summary {
@@ -320,7 +342,13 @@ impl<'m, D: Draws> Session<'m, D> {
         if executed && model.cache.enabled {
             let (hit, expired) = self.entry.look_up(&model.cache, self.parts, prompt_tokens, now_s, &self.draws);
             hit_tokens = hit;
-            self.record.expired_gaps += u64::from(expired);
+            // once a call, however often it is attempted
+            if PLAIN || !self.expired_seen {
+                self.record.expired_gaps += u64::from(expired);
+            }
+            if !PLAIN {
+                self.expired_seen |= expired;
+            }
         }
         let timing = &model.timing;
         let first_token_s = drawn.first_token_s
@@ -346,6 +374,7 @@ impl<'m, D: Draws> Session<'m, D> {
         }
         if !PLAIN {
             self.record.model_calls += u64::from(!under_way);
+            self.record.breaks += u64::from(std::mem::take(&mut self.broken));
             self.record.model_attempts += 1;
             self.record.model_executions += u64::from(executed);
         }
@@ -374,6 +403,7 @@ impl<'m, D: Draws> Session<'m, D> {
             output_tokens: drawn.output_tokens,
             first_token_s,
             took_s,
+            is_answered: answered,
             then,
         })
     }
@@ -449,7 +479,11 @@ impl<'m, D: Draws> Session<'m, D> {
             self.record.summary_s += took_s;
             self.summarised_before = number + 1;
             self.prompt_tokens = self.parts.prefix + self.model.context.summary_tokens;
-            self.entry.truncate(&self.model.cache, self.parts.prefix);
+            if self.model.cache.is_kept_alive() {
+                self.summary_to_apply = true;
+            } else {
+                self.entry.truncate(&self.model.cache, self.parts.prefix);
+            }
             self.sent_tokens = self.parts.prefix;
             self.ledger.summarised();
             self.state = State::Loop;
@@ -457,6 +491,9 @@ impl<'m, D: Draws> Session<'m, D> {
         }
         self.record.first_token_s += first_token_s;
         self.record.writing_s += drawn.writing_s;
+        if !PLAIN {
+            self.record.answered_turns += 1;
+        }
         self.prompt_tokens += drawn.output_tokens;
         self.made += 1;
         if self.made == self.turns {
@@ -493,6 +530,12 @@ impl<'m, D: Draws> Session<'m, D> {
                 retry_s = retry_s.min(left_s - approval_s);
                 self.stop(Limit::Time);
             }
+            let budget = &self.model.budget;
+            if !budget.before
+                && let Some(limit) = self.spend.passed(budget, self.turn, self.busy_s(now_s) + duration_s)
+            {
+                self.stop(limit);
+            }
         }
         self.record.phases += 1;
         self.record.tool_s += duration_s;
@@ -509,6 +552,11 @@ impl<'m, D: Draws> Session<'m, D> {
         self.message
     }
 
+    /// Whether a call was made for it.
+    pub fn message_has_begun(&self) -> bool {
+        self.turn > self.turns_before
+    }
+
     /// The draws of this session, for its tool phases.
     pub fn draws(&self) -> &D {
         &self.draws
@@ -520,13 +568,14 @@ impl<'m, D: Draws> Session<'m, D> {
         let mut record = self.record;
         record.add_phases(phases);
         record.outcome = outcome;
-        record.messages = self.message + 1;
+        record.messages = self.message + u64::from(self.message_has_begun());
         record.turns = self.turn;
         if self.plain {
             // one attempt each; summaries have been counted
             record.model_calls += self.turn;
             record.model_attempts += self.turn;
             record.model_executions += self.turn;
+            record.answered_turns = self.turn;
         }
         record.latency_s = latency_s;
         let prompt = &self.model.prompt;

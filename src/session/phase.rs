@@ -319,13 +319,20 @@ impl<S: rand::Rng> CallRun<S> {
         Self { number, attempts: Attempts::default(), fate: drawn.fate, latency_s: drawn.latency_s, stream: None }
     }
 
-    /// Plays the next attempt.
-    pub fn attempt<D: Draws<Stream = S>>(&mut self, batch: Batch<'_>, draws: &D, totals: &mut PhaseTotals) -> Progress {
+    /// Plays the next attempt; no second copy is sent at the call's deadline or after `left_s`.
+    pub fn attempt<D: Draws<Stream = S>>(
+        &mut self,
+        batch: Batch<'_>,
+        draws: &D,
+        left_s: f64,
+        totals: &mut PhaseTotals,
+    ) -> Progress {
         let Batch { tool, index, turn, .. } = batch;
         let stream =
             self.stream.get_or_insert_with(|| draws.stream(Purpose::Retry { tool: index, call: self.number }, turn));
         let first = request(tool, self.fate, self.latency_s, stream);
-        let end = if tool.is_hedged() {
+        let left_s = left_s.min(tool.retry.deadline_s - self.attempts.elapsed_s);
+        let end = if tool.hedge_after_s < left_s {
             let (end, both) = AttemptEnd::hedged(tool.faults.timeout_s, tool.hedge_after_s, first, || {
                 let fate = Fate::of(&tool.faults, stream.random::<f64>());
                 let latency_s = tool.latency_s.draw(stream);
@@ -382,7 +389,7 @@ fn play_troubled_call<D: Draws>(
 ) -> Troubled {
     let mut run = CallRun::new(number, beginning);
     let answered = loop {
-        let mut progress = run.attempt(batch, draws, totals);
+        let mut progress = run.attempt(batch, draws, f64::INFINITY, totals);
         if progress == Progress::Wait {
             progress = run.wait(batch.tool);
         }

@@ -74,6 +74,8 @@ pub struct Record {
     pub stopped_by: Option<Limit>,
     /// What the call could have cost that a budget of dollars refused.
     pub refused_worst: PicoUsd,
+    /// Whether a budget refused a call that would have followed another one.
+    pub refused_after_gap: bool,
     /// Money, all zero where there are no prices.
     pub cost: PicoUsd,
     pub cost_input: PicoUsd,
@@ -93,6 +95,8 @@ pub struct Record {
     /// Messages whose loop was begun.
     pub messages: u64,
     pub turns: u64,
+    /// Turns whose call was answered.
+    pub answered_turns: u64,
     /// Summary calls.
     pub summaries: u64,
     /// Pings that kept the cache warm.
@@ -189,6 +193,8 @@ pub struct Turn {
     pub tool_phase_s: Option<f64>,
     /// Time to the first token, s.
     pub first_token_s: f64,
+    /// Whether its call was answered.
+    pub answered: bool,
     /// The tokens of its own call by class.
     pub usage: Usage,
     /// Money for all that was requested since the turn before: its call, attempts whose reply was lost, summaries and

@@ -2,7 +2,7 @@
 
 use super::draws::Draws;
 use super::record::Limit;
-use super::spend::{WorstCase, worst_case};
+use super::spend::worst_case;
 use super::step::{Call, Kind};
 use super::{Lump, Session};
 use crate::price::{PicoUsd, Usage};
@@ -22,6 +22,7 @@ impl<D: Draws> Session<'_, D> {
         if let Some(limit) = limit {
             self.stop(limit);
             self.record.refused_worst = worst.usd;
+            self.record.refused_after_gap = self.turn > 0 && !self.is_under_way();
         }
         limit.is_some()
     }
@@ -30,21 +31,22 @@ impl<D: Draws> Session<'_, D> {
     #[cold]
     pub(super) fn keep_alive(&mut self, now_s: f64) {
         let model = self.model;
-        while let Some((at_s, tokens)) = self.entry.next_ping(&model.cache, now_s) {
-            let usage = Usage { read_tokens: tokens, output_tokens: 1, ..Usage::default() };
-            let tier = model.tariff.as_ref().map_or(0, |tariff| tariff.tier_of(tokens));
-            let cost = model.tariff.as_ref().map_or_else(PicoUsd::default, |tariff| tariff.cost(&usage));
-            let budget = &model.budget;
-            let worst = WorstCase { usd: cost, tokens: tokens + 1 };
-            if budget.any() && budget.before && self.spend.refuses(budget, worst, 0).is_some() {
-                return;
-            }
-            self.ledger.lump(Lump::KeepAlive, tier, &usage);
-            self.spend.request(cost, &usage);
-            self.record.keep_alive_pings += 1;
-            self.record.keep_alive_tokens += tokens;
-            self.entry.pinged(at_s);
+        let (due, tokens) = self.entry.due_pings(&model.cache, now_s);
+        if due == 0 {
+            return;
         }
+        let one = Usage { read_tokens: tokens, output_tokens: 1, ..Usage::default() };
+        let tariff = model.tariff.as_ref();
+        let tier = tariff.map_or(0, |tariff| tariff.tier_of(tokens));
+        let cost = tariff.map_or_else(PicoUsd::default, |tariff| tariff.cost(&one));
+        let budget = &model.budget;
+        let pings = if budget.before { due.min(self.spend.most(budget, cost, tokens + 1)) } else { due };
+        let all = Usage { read_tokens: tokens * pings, output_tokens: pings, ..Usage::default() };
+        self.ledger.lump(Lump::KeepAlive, tier, &all);
+        self.spend.request(cost * pings, &all);
+        self.record.keep_alive_pings += pings;
+        self.record.keep_alive_tokens += tokens * pings;
+        self.entry.pinged(&model.cache, pings);
     }
 
     /// Books a request that was executed.

@@ -60,6 +60,16 @@ impl Spend {
         }
     }
 
+    /// How many requests of this size the budget still allows.
+    pub fn most(&self, budget: &Budget, cost: PicoUsd, tokens: u64) -> u64 {
+        let by_dollars = budget.dollars.filter(|_| cost.0 > 0).map_or(u64::MAX, |most| {
+            let left = (most - self.requests - self.fees).0.max(0);
+            u64::try_from(left / cost.0).unwrap_or(u64::MAX)
+        });
+        let by_tokens = budget.tokens.map_or(u64::MAX, |most| most.saturating_sub(self.tokens) / tokens.max(1));
+        by_dollars.min(by_tokens)
+    }
+
     /// The limit that has been passed after call number `turn`. The next call would surely pass a limit of turns.
     pub fn passed(&self, budget: &Budget, turn: u64, busy_s: f64) -> Option<Limit> {
         if budget.turns.is_some_and(|most| turn >= most) {

@@ -30,6 +30,8 @@ pub struct Call {
     pub first_token_s: f64,
     /// From the request until the client knows what became of it, s.
     pub took_s: f64,
+    /// Whether the client got the answer.
+    pub is_answered: bool,
     /// What comes after it.
     pub then: Then,
 }

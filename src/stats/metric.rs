@@ -80,6 +80,10 @@ quantities! {
     CallReadTokens "call_read_tokens" Tokens |r| (r.cache_read_tokens - r.keep_alive_tokens) as f64;
     ToolRetryWaitS "tool_retry_wait_s" Seconds |r| r.retry_wait_s - r.model_wait_s;
     Gaps "gaps" Count |r| (r.turns + r.summaries).saturating_sub(1) as f64;
+    PingGaps "ping_gaps" Count |r| {
+        ((r.turns + r.summaries).saturating_sub(1) + u64::from(r.refused_after_gap)) as f64
+    };
+    AnsweredTurns "answered_turns" Count |r| r.answered_turns as f64;
     Phases "phases" Count |r| r.phases as f64;
     FirstTokenS "first_token_sum_s" Seconds |r| r.first_token_s;
     PhaseSSquared "phase_s_squared" Seconds |r| r.phase_s_squared;
@@ -144,6 +148,7 @@ impl Quantity {
                 | Quantity::Hedges
                 | Quantity::Summaries
                 | Quantity::KeepAlivePings
+                | Quantity::PingGaps
                 | Quantity::CacheBreaks
                 | Quantity::RefusedCalls
                 | Quantity::BudgetStopped
@@ -175,7 +180,7 @@ impl Quantity {
             Quantity::ModelAttempts | Quantity::ModelExecutions | Quantity::ModelCalls => model.faults.any(),
             Quantity::Hedges => tools.iter().any(Tool::is_hedged),
             Quantity::Summaries => model.context.compact_at_tokens < u64::MAX,
-            Quantity::KeepAlivePings => model.cache.is_kept_alive(),
+            Quantity::KeepAlivePings | Quantity::PingGaps => model.cache.is_kept_alive(),
             Quantity::CacheBreaks => model.cache.breaks.any(),
             Quantity::RefusedCalls => model.phase.breaker.is_some(),
             Quantity::BudgetStopped | Quantity::TotalTokens => model.budget.any(),
@@ -310,14 +315,14 @@ impl Rate {
             Rate::ModelAttemptsPerCall => (Quantity::ModelAttempts, Quantity::ModelCalls),
             Rate::ModelExecutionsPerCall => (Quantity::ModelExecutions, Quantity::ModelCalls),
             Rate::CacheBroken => (Quantity::CacheBreaks, Quantity::Gaps),
-            Rate::PingsPerGap => (Quantity::KeepAlivePings, Quantity::Gaps),
+            Rate::PingsPerGap => (Quantity::KeepAlivePings, Quantity::PingGaps),
             Rate::BudgetStopped => (Quantity::BudgetStopped, Quantity::One),
             Rate::RetryWaitPerCall => (Quantity::ToolRetryWaitS, Quantity::ToolCalls),
             Rate::TurnLatency => (Quantity::LatencyS, Quantity::Turns),
             Rate::MessageLatency => (Quantity::LatencyS, Quantity::Messages),
             Rate::ToolPhase => (Quantity::ToolS, Quantity::Phases),
             Rate::ToolPhaseSquared => (Quantity::PhaseSSquared, Quantity::Phases),
-            Rate::FirstToken => (Quantity::FirstTokenS, Quantity::Turns),
+            Rate::FirstToken => (Quantity::FirstTokenS, Quantity::AnsweredTurns),
         }
     }
 

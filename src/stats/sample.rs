@@ -144,6 +144,8 @@ pub(super) struct WatchedTurns {
     pub phases_per_session: Vec<u32>,
     /// Messages of each watched session.
     pub messages_per_session: Vec<u32>,
+    /// Answered turns of each watched session.
+    pub answers_per_session: Vec<u32>,
     pub latency_s: Vec<f64>,
     pub phase_s: Vec<f64>,
     pub first_token_s: Vec<f64>,
@@ -349,7 +351,9 @@ impl Collect for Sample {
 
     fn turn(&mut self, turn: &Turn) {
         self.turns.latency_s.push(turn.latency_s);
-        self.turns.first_token_s.push(turn.first_token_s);
+        if turn.answered {
+            self.turns.first_token_s.push(turn.first_token_s);
+        }
         self.open_turns.0 += 1;
         if let Some(phase_s) = turn.tool_phase_s {
             self.turns.phase_s.push(phase_s);
@@ -414,6 +418,7 @@ impl Collect for Sample {
             self.turns.turns_per_session.push(turns);
             self.turns.phases_per_session.push(phases);
             self.turns.messages_per_session.push(record.messages as u32);
+            self.turns.answers_per_session.push(record.answered_turns as u32);
         }
     }
 
@@ -476,6 +481,7 @@ impl Collect for Sample {
         turns.turns_per_session.append(&mut new.turns_per_session);
         turns.phases_per_session.append(&mut new.phases_per_session);
         turns.messages_per_session.append(&mut new.messages_per_session);
+        turns.answers_per_session.append(&mut new.answers_per_session);
         turns.message_s.append(&mut new.message_s);
         turns.latency_s.append(&mut new.latency_s);
         turns.phase_s.append(&mut new.phase_s);

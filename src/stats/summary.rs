@@ -206,7 +206,7 @@ fn over_turns(sample: &Sample, metric: TurnMetric) -> Option<MetricSummary> {
     let (values, sizes) = match metric {
         TurnMetric::Latency => (&turns.latency_s, &turns.turns_per_session),
         TurnMetric::ToolPhase => (&turns.phase_s, &turns.phases_per_session),
-        TurnMetric::FirstToken => (&turns.first_token_s, &turns.turns_per_session),
+        TurnMetric::FirstToken => (&turns.first_token_s, &turns.answers_per_session),
         TurnMetric::Message => (&turns.message_s, &turns.messages_per_session),
     };
     let mean = sample.ratio(metric.rate())?;

@@ -321,3 +321,65 @@ fn what_ends_sessions_early_is_said() {
     assert!(checks.all_pass());
     assert!(checks.not_checked.iter().any(|n| n.id == "tokens.read" && n.why.contains("budget")), "{checks:#?}");
 }
+
+/// Scenarios in which a check once disagreed with a right simulation.
+#[test]
+fn right_simulations_agree() {
+    let tool =
+        |result: u64, latency: &str| format!("[[tools]]\nname = \"s\"\nresult = {result}\nlatency = {latency}\n");
+    let minute = "{ exponential = { mean = \"60s\" } }";
+    let base = "[prompt]\nsystem = 5000\n[session]\nturns = 10\noutput = 300\n";
+    let pinged = "[cache]\nlifetime = \"5m\"\nkeep_alive = \"1m\"\n";
+    let compacted = "[prompt]\nsystem = 5000\ntask = 1000\n[session]\nturns = 10\noutput = 300\n[context]\ncompact_at = 20000\nsummary = 3000\n";
+    let small = "[model]\nname = \"claude-sonnet-4-6\"\n";
+    let outputs = "turns = 10\noutput = { uniform = { min = 100, max = 300 } }\n";
+    let texts = [
+        // breaks come after the pings of the gap before them
+        format!("{PRICES}{base}{}{pinged}breaks = {{ tools = 0.3 }}\n", tool(700, minute)),
+        format!("{PRICES}{base}{}{pinged}breaks = {{ history = 0.3 }}\n", tool(700, minute)),
+        format!(
+            "{PRICES}[prompt]\nsystem = 5000\n[session]\nmessages = {{ geometric = {{ mean = 3 }} }}\nmessage = 90\n\
+             think = {{ exponential = {{ mean = \"4m\" }} }}\nturns = {{ geometric = {{ mean = 4 }} }}\noutput = 300\n{}{pinged}breaks = {{ tools = 0.2 }}\n",
+            tool(700, minute)
+        ),
+        // pings during a long summary read what was cached while it ran
+        format!(
+            "{PRICES}[model]\noutput_rate = 5\n{compacted}{}[cache]\nlifetime = \"5m\"\nkeep_alive = \"4m\"\n",
+            tool(4000, "\"1s\"")
+        ),
+        // lost replies are billed, summaries are counted
+        format!(
+            "{PRICES}[model]\ntimeout = \"60s\"\nlost_reply = 0.1\nretry = {{ attempts = 12 }}\n{compacted}{}",
+            tool(4000, "\"1s\"")
+        ),
+        // what ends a session before its budget
+        format!("{PRICES}[model]\nmax_output = 400\n{base}max_turns = 5\nmessages = 3\n[budget]\ndollars = 100.0\n"),
+        format!(
+            "{PRICES}[model]\nmax_output = 400\n[prompt]\nsystem = 5000\n[session]\nturns = 20\noutput = 300\n{}[context]\nwindow = 12000\n\
+             [budget]\ndollars = 100.0\n",
+            tool(1000, "\"1s\"")
+        ),
+        // entries too small to be read alone, and prompts without messages
+        format!(
+            "{small}[prompt]\nsystem = 5000\n[[servers]]\nname = \"s\"\ndefinition_tokens = 500\n[session]\n{outputs}[cache]\nlifetime = \"5m\"\n\
+             breaks = {{ system = 0.5 }}\n"
+        ),
+        format!(
+            "{small}[prompt]\nsystem = 500\ntask = 1500\n[session]\n{outputs}[cache]\nlifetime = \"5m\"\nbreaks = {{ history = 0.5 }}\n"
+        ),
+        format!(
+            "{PRICES}[prompt]\nsystem = 5000\n[session]\nturns = 3\noutput = {{ uniform = {{ min = 1, max = 3 }} }}\n[cache]\nlifetime = \"5m\"\n\
+             breaks = {{ history = 1.0 }}\n"
+        ),
+        // more pings in a fixed wait than are summed one by one
+        format!(
+            "{PRICES}[prompt]\nsystem = 5000\n[session]\nturns = 2\nmessages = 2\nthink = \"24h\"\noutput = 300\n[cache]\nlifetime = \"5m\"\n\
+             keep_alive = \"1s\"\n"
+        ),
+    ];
+    for text in texts {
+        let answer = run(&text, 20_000);
+        assert!(!answer.checks.checks.is_empty(), "{text}\n{:#?}", answer.checks.not_checked);
+        assert!(answer.checks.all_pass(), "{text}\n{:#?}", answer.checks.checks);
+    }
+}

@@ -352,8 +352,8 @@ fn a_budget_of_time_cuts_the_run() {
     assert_eq!(cut("time = \"4500ms\""), (2.0, 4.5, 1.0));
     // what was under way is billed
     assert_close(mean(&budget("time = \"4500ms\""), "cost_usd"), 111.0 + 210.0, 1e-12);
-    // after: the call that passes it is the last one
-    assert_eq!(cut("time = \"6s\"\ncheck = \"after\""), (3.0, 9.0, 2.0));
+    // after: the phase that passes it is the last one
+    assert_eq!(cut("time = \"6s\"\ncheck = \"after\""), (2.0, 8.0, 2.0));
 }
 
 #[test]
@@ -477,4 +477,72 @@ fn the_worst_case_of_the_literature() {
     assert_eq!(worst("5m").usd.usd(), 0.436_44);
     assert_eq!(worst("off").usd.usd(), 0.361_44);
     assert_eq!(worst("off").tokens, 104_096);
+}
+
+#[test]
+fn rates_count_each_call_once() {
+    // a call of which every attempt finds the cache expired
+    let text = format!(
+        "{PRICES}[model]\ntimeout = \"10m\"\nlost_reply = 0.9\nretry = {{ attempts = 12 }}\n[prompt]\nsystem = 100\n[session]\nturns = 2\n\
+         output = 5\n[cache]\nlifetime = \"5m\"\n"
+    );
+    let answer = run(&text, 500);
+    assert!(answer.summary.metric("expired_gaps").unwrap().max <= 2.0);
+    // breaks and messages of calls that a budget refuses
+    let refused = |rest: &str| {
+        run(
+            &format!(
+                "{PRICES}[model]\nfirst_token = \"1s\"\n[prompt]\nsystem = 100\n[session]\nturns = 5\nmessages = 3\nthink = \"1m\"\noutput = 5\n\
+                 [cache]\nlifetime = \"5m\"\nbreaks = {{ tools = 1.0 }}\n[budget]\n{rest}\n"
+            ),
+            5,
+        )
+    };
+    assert_eq!(mean(&refused("turns = 1"), "cache_breaks"), 0.0);
+    assert_eq!(refused("turns = 2").summary.rate(Rate::CacheBroken).unwrap().value, 1.0);
+    let one = refused("turns = 5");
+    assert_eq!(mean(&one, "messages"), 1.0);
+    let message = one.summary.turn_metric(agent_sim::stats::TurnMetric::Message).unwrap();
+    assert_eq!((message.mean.value, message.values), (5.0, 5));
+    // pings before a refused call have their gap
+    let pinged = slow_tool("keep_alive = \"4m\"", "[budget]\nturns = 2\n");
+    assert_eq!(run(&pinged, 5).summary.rate(Rate::PingsPerGap).unwrap().value, 2.0);
+}
+
+#[test]
+fn the_time_to_the_first_token_is_that_of_answers() {
+    let text =
+        "[model]\nfirst_token = \"1s\"\ntimeout = \"10s\"\nlost_request = 0.5\n[session]\nturns = 3\noutput = 5\n";
+    let answer = run(text, 500);
+    let first = answer.summary.turn_metric(agent_sim::stats::TurnMetric::FirstToken).unwrap();
+    assert_eq!((first.mean.value, first.min, first.max), (1.0, 1.0, 1.0));
+}
+
+#[test]
+fn no_second_copy_is_sent_after_the_deadline() {
+    let text = "[session]\nturns = 2\n[[tools]]\nname = \"a\"\nlatency = \"5s\"\nhedge_after = \"2s\"\ntimeout = \"9s\"\nlost_request = 0.5\n\
+                retry = { attempts = 2, base = \"100ms\", deadline = \"10s\" }\n";
+    let answer = run(text, 5_000);
+    // the second attempt begins after 9 s, its copy would be sent after 11 s
+    assert_eq!(answer.summary.metric("hedges").unwrap().max, 1.0);
+}
+
+#[test]
+fn a_budget_that_tools_have_passed_stops_the_loop() {
+    let text = format!(
+        "{PRICES}[prompt]\nsystem = 100\n[session]\nturns = 20\noutput = 5\n[[tools]]\nname = \"a\"\nlatency = \"60s\"\nprice = 300\n[budget]\n\
+         dollars = 200\ntime = \"10s\"\ncheck = \"after\"\n"
+    );
+    let answer = run(&text, 3);
+    assert_eq!((mean(&answer, "turns"), mean(&answer, "cost_usd")), (1.0, 405.0));
+    assert_eq!(ended(&answer, Outcome::Budget), 3);
+}
+
+#[test]
+fn any_number_of_pings_is_counted_at_once() {
+    let text = format!(
+        "{PRICES}[prompt]\nsystem = 100\n[session]\nturns = 1\nmessages = 2\nthink = \"100000h\"\noutput = 5\n[cache]\nlifetime = \"5m\"\n\
+         keep_alive = \"1s\"\n"
+    );
+    assert_eq!(mean(&run(&text, 3), "keep_alive_pings"), 360_000_000.0);
 }

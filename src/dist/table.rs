@@ -19,7 +19,7 @@ pub(super) struct Table {
     least: u64,
     /// In units of 2⁻⁶⁴, rounded down; the last one that reaches 1 is `u64::MAX`.
     cdf: Arc<[u64]>,
-    guide: Arc<[u16]>,
+    guide: Arc<[u16; 1 << PART_BITS]>,
 }
 
 /// A uniform in 0..1 in units of 2⁻⁶⁴.
@@ -42,24 +42,24 @@ impl Table {
                 break;
             }
         }
-        let mut guide = Vec::with_capacity(1 << PART_BITS);
+        let mut guide = [0; 1 << PART_BITS];
         let mut first = 0;
-        for part in 0..1_u64 << PART_BITS {
-            let lowest = part << (64 - PART_BITS);
+        for (part, entry) in guide.iter_mut().enumerate() {
+            let lowest = (part as u64) << (64 - PART_BITS);
             let highest = lowest | (u64::MAX >> PART_BITS);
             while cdf.get(first).is_some_and(|reached| *reached <= lowest) {
                 first += 1;
             }
             let only = cdf.get(first).is_some_and(|reached| highest < *reached || *reached == u64::MAX);
-            guide.push(first as u16 | if only { 0 } else { SEVERAL });
+            *entry = first as u16 | if only { 0 } else { SEVERAL };
         }
-        Some(Self { least, cdf: cdf.into(), guide: guide.into() })
+        Some(Self { least, cdf: cdf.into(), guide: Arc::new(guide) })
     }
 
     /// The smallest value with `u < P(N <= value)`, for a uniform `u` of 64 bits; `None` beyond the table.
     #[inline]
     pub fn at(&self, u: u64) -> Option<u64> {
-        let entry = *self.guide.get((u >> (64 - PART_BITS)) as usize)?;
+        let entry = self.guide[(u >> (64 - PART_BITS)) as usize];
         if entry & SEVERAL == 0 {
             return Some(self.least + u64::from(entry));
         }

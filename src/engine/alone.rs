@@ -98,26 +98,34 @@ struct OpenTurn {
 
 /// Plays one session from its first request to its end.
 pub fn play_session<C: Collect>(model: &Model, seed: u64, number: u64, room: &mut Workspace, into: &mut C) {
-    let watched = into.watches(number);
+    if into.watches(number) {
+        play::<C, true>(model, seed, number, room, into);
+    } else {
+        play::<C, false>(model, seed, number, room, into);
+    }
+}
+
+/// Compiled twice: most sessions aren't watched, and theirs is most of the time.
+fn play<C: Collect, const WATCHED: bool>(model: &Model, seed: u64, number: u64, room: &mut Workspace, into: &mut C) {
     room.start_session(model);
-    let mut session = Session::new(model, SessionDraws::new(seed, number), watched);
+    let mut session = Session::new(model, SessionDraws::new(seed, number), WATCHED);
     let (mut now_s, mut totals, mut open) = (0.0, PhaseTotals::default(), OpenTurn::default());
     let outcome = loop {
-        let busy_s = if watched { session.busy_s(now_s) } else { 0.0 };
+        let busy_s = if WATCHED { session.busy_s(now_s) } else { 0.0 };
         // two matches, so that the call of a plain turn stays in registers
         let call = match session.plain_turn(now_s) {
             Some(call) => call,
             None => match session.next_step(now_s) {
                 Step::Call(call) => call,
                 Step::Wait(wait_s) => {
-                    if watched {
+                    if WATCHED {
                         open.message(&session, busy_s, into);
                     }
                     now_s += wait_s;
                     continue;
                 }
                 Step::End(outcome) => {
-                    if watched {
+                    if WATCHED {
                         open.close(&session, now_s, None, into);
                         if session.message_has_begun() {
                             into.message(busy_s - open.message_from_s);
@@ -127,7 +135,7 @@ pub fn play_session<C: Collect>(model: &Model, seed: u64, number: u64, room: &mu
                 }
             },
         };
-        if watched {
+        if WATCHED {
             open.message(&session, busy_s, into);
             open.started_s.get_or_insert(now_s);
             if call.kind == Kind::Turn {
@@ -148,7 +156,7 @@ pub fn play_session<C: Collect>(model: &Model, seed: u64, number: u64, room: &mu
                 tool_phase_s = Some(duration_s);
             }
         }
-        if watched {
+        if WATCHED {
             open.close(&session, now_s, tool_phase_s, into);
         }
     };

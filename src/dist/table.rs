@@ -42,7 +42,7 @@ impl Table {
                 break;
             }
         }
-        let mut guide = [0; 1 << PART_BITS];
+        let mut guide = vec![0; 1 << PART_BITS];
         let mut first = 0;
         for (part, entry) in guide.iter_mut().enumerate() {
             let lowest = (part as u64) << (64 - PART_BITS);
@@ -53,7 +53,7 @@ impl Table {
             let only = cdf.get(first).is_some_and(|reached| highest < *reached || *reached == u64::MAX);
             *entry = first as u16 | if only { 0 } else { SEVERAL };
         }
-        Some(Self { least, cdf: cdf.into(), guide: Arc::new(guide) })
+        Some(Self { least, cdf: cdf.into(), guide: Arc::from(<Box<[u16; 1 << PART_BITS]>>::try_from(guide).ok()?) })
     }
 
     /// The smallest value with `u < P(N <= value)`, for a uniform `u` of 64 bits; `None` beyond the table.

@@ -66,7 +66,7 @@ impl Chart for CostByTurn {
                 .label(format!("{label}{input}"))
                 .legend(move |(x, y)| PathElement::new([(x, y), (x + 22, y)], colour.stroke_width(3)));
         }
-        legend(&mut chart)
+        legend(&mut chart, SeriesLabelPosition::UpperLeft)
     }
 }
 

@@ -108,6 +108,8 @@ impl Chart for TailCurve {
                     + Text::new(label, (shift, -20), (FONT, 14).into_font().color(&BLACK))])?;
             }
         }
-        legend(&mut chart)
+        // a curve that is cut off reaches its top early
+        let early = self.simulated.iter().find(|point| point.0 >= 0.9).is_some_and(|point| point.1 > 0.9 * top);
+        legend(&mut chart, if early { SeriesLabelPosition::LowerRight } else { SeriesLabelPosition::UpperLeft })
     }
 }

@@ -86,13 +86,14 @@ fn titled<DB: DrawingBackend>(
     Ok(area.margin(66, 8, 8, 28))
 }
 
-/// The names of the lines, at the upper left where the curves are low.
+/// The names of the lines, at the upper left where most curves are low, or where the caller knows better.
 fn legend<'a, DB: DrawingBackend + 'a, X: Ranged>(
     chart: &mut ChartContext<'a, DB, Cartesian2d<X, RangedCoordf64>>,
+    position: SeriesLabelPosition,
 ) -> Outcome<DB> {
     chart
         .configure_series_labels()
-        .position(SeriesLabelPosition::UpperLeft)
+        .position(position)
         .background_style(WHITE.mix(0.85))
         .label_font((FONT, 14))
         .margin(8)

@@ -101,6 +101,8 @@ pub struct Session<'m, D: Draws> {
     fixed_rate: Option<f64>,
     /// Whether nothing but turns can happen: no faults, breaks, pings or budget.
     plain: bool,
+    /// Turns that didn't take the plain way.
+    careful_turns: u64,
     retrying: Option<Retrying<D::Stream>>,
     spend: Spend,
     /// Sums so far.
@@ -148,6 +150,7 @@ impl<'m, D: Draws> Session<'m, D> {
                 && !model.cache.breaks.any()
                 && !model.cache.is_kept_alive()
                 && !model.budget.any(),
+            careful_turns: 0,
             retrying: None,
             spend: Spend { kept: watched || model.budget.any(), ..Spend::default() },
             record: Record::default(),
@@ -374,6 +377,7 @@ impl<'m, D: Draws> Session<'m, D> {
         }
         if !PLAIN {
             self.record.model_calls += u64::from(!under_way);
+            self.careful_turns += u64::from(!under_way && kind == Kind::Turn);
             self.record.breaks += u64::from(std::mem::take(&mut self.broken));
             self.record.model_attempts += 1;
             self.record.model_executions += u64::from(executed);
@@ -443,10 +447,12 @@ impl<'m, D: Draws> Session<'m, D> {
             State::Answered => self.message + 1 < self.messages,
             _ => true,
         };
+        // a turn whose call is still to be repeated isn't made yet
+        let made = self.turn - u64::from(progress == Progress::Wait && self.kind == Kind::Turn);
         if goes_on
             && budget.any()
             && !budget.before
-            && let Some(limit) = self.spend.passed(budget, self.turn, self.busy_s(now_s) + took_s)
+            && let Some(limit) = self.spend.passed(budget, made, self.busy_s(now_s) + took_s)
         {
             self.stop(limit);
             return Then::TurnOver;
@@ -570,13 +576,12 @@ impl<'m, D: Draws> Session<'m, D> {
         record.outcome = outcome;
         record.messages = self.message + u64::from(self.message_has_begun());
         record.turns = self.turn;
-        if self.plain {
-            // one attempt each; summaries have been counted
-            record.model_calls += self.turn;
-            record.model_attempts += self.turn;
-            record.model_executions += self.turn;
-            record.answered_turns = self.turn;
-        }
+        // one attempt each; all other calls have been counted
+        let plain_turns = self.turn - self.careful_turns;
+        record.model_calls += plain_turns;
+        record.model_attempts += plain_turns;
+        record.model_executions += plain_turns;
+        record.answered_turns += plain_turns;
         record.latency_s = latency_s;
         let prompt = &self.model.prompt;
         let system_tokens = self.parts.prefix - self.parts.definitions;

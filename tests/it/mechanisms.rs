@@ -297,6 +297,30 @@ fn a_summary_replaces_the_messages() {
 }
 
 #[test]
+fn a_summary_that_does_not_help_is_made_once_a_turn() {
+    // a prefix beyond the threshold: every prompt is summarised once, and every call counts once
+    let text = format!(
+        "{PRICES}[prompt]\nsystem = {{ uniform = {{ min = 0, max = 4000 }} }}\ntask = 50\n[session]\nturns = 4\noutput = 10\n         [context]\ncompact_at = 300\nsummary = 100\n"
+    );
+    let answer = run(&text, 200);
+    assert_eq!((mean(&answer, "turns"), ended(&answer, Outcome::Answered)), (4.0, 200));
+    let summaries = answer.summary.metric("summaries").unwrap();
+    assert!(summaries.max <= 4.0 && summaries.mean.value > 3.0);
+    let calls = answer.sample.moments(agent_sim::stats::Quantity::AnsweredTurns);
+    assert_eq!((calls.min, calls.max), (4.0, 4.0));
+}
+
+#[test]
+fn a_limit_of_turns_lets_the_last_call_be_repeated() {
+    let text = "[model]\nrejected = 0.5\nretry = { attempts = 60, base = \"1s\" }\n[session]\nturns = 9\noutput = 5\n[budget]\nturns = 3\n";
+    for check in ["before", "after"] {
+        let answer = run(&format!("{text}check = \"{check}\"\n"), 300);
+        let answered = answer.sample.moments(agent_sim::stats::Quantity::AnsweredTurns);
+        assert_eq!((mean(&answer, "turns"), answered.min, answered.max), (3.0, 3.0, 3.0), "{check}");
+    }
+}
+
+#[test]
 fn results_are_cut() {
     let text = "[session]\nturns = 3\n[[tools]]\nname = \"t\"\nresult = { lognormal = { p50 = 500, cv = 2 } }\n[context]\nmax_result = 100\n";
     let answer = run(text, 3_000);

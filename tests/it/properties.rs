@@ -458,3 +458,18 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn every_model_call_is_counted_once() {
+    // plain turns, turns after a summary that didn't help, and summaries
+    let model = model(
+        "[prompt]\nsystem = { uniform = { min = 0, max = 600 } }\ntask = 50\n[session]\nturns = 9\noutput = 40\n[context]\ncompact_at = 400\n\
+         summary = 100\n",
+    );
+    let kept = keep(&model, 1, 200);
+    assert!(kept.records.iter().any(|(r, _)| r.summaries == 0) && kept.records.iter().any(|(r, _)| r.summaries > 3));
+    for (r, _) in &kept.records {
+        assert_eq!((r.model_calls, r.model_attempts), (r.turns + r.summaries, r.turns + r.summaries));
+        assert_eq!((r.model_executions, r.answered_turns), (r.turns + r.summaries, r.turns));
+    }
+}

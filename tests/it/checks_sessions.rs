@@ -383,3 +383,70 @@ fn right_simulations_agree() {
         assert!(answer.checks.all_pass(), "{text}\n{:#?}", answer.checks.checks);
     }
 }
+
+/// Sessions of many kinds, composed by chance from a fixed seed: every closed form that says it applies agrees.
+#[test]
+fn whatever_applies_agrees() {
+    use rand::seq::IndexedRandom;
+    use rand::{RngExt, SeedableRng};
+    let mut rng = rand::rngs::Xoshiro256PlusPlus::seed_from_u64(1);
+    let (mut seen, mut kinds) = (0, std::collections::BTreeSet::new());
+    for _ in 0..120 {
+        let mut pick = |all: &[&str]| (*all.choose(&mut rng).unwrap()).to_owned();
+        let cache = pick(&["off", "5m", "5m", "5m", "1h"]);
+        let mut text = format!(
+            "{PRICES}[model]\n{}\n{}\n{}\n[prompt]\nsystem = {}\ntask = {}\n",
+            pick(&["", "first_token = \"5s\"", "first_token = \"30s\""]),
+            pick(&["", "", "prefill_rate = 2_000"]),
+            pick(&["", "output_rate = 20", "", "rejected = 0.05\nretry = { attempts = 20, base = \"1s\" }"]),
+            pick(&["300", "2000", "6000", "{ uniform = { min = 2000, max = 4000 } }"]),
+            pick(&["0", "50", "800", "{ poisson = { mean = 200 } }"]),
+        );
+        text += &pick(&["", "[[servers]]\nname = \"s\"\ndefinition_tokens = 1500\n"]);
+        text += &format!(
+            "[session]\nturns = {}\noutput = {}\n{}\n{}\n",
+            pick(&["1", "3", "8", "{ geometric = { mean = 5 } }", "{ poisson = { mean = 4 } }"]),
+            pick(&["20", "300", "{ lognormal = { p50 = 150, cv = 0.8 } }"]),
+            pick(&["", "", "tool_calls = \"sequential\"", "max_turns = 6"]),
+            pick(&[
+                "",
+                "messages = 3\nthink = \"7m\"",
+                "messages = { geometric = { mean = 2.5 } }\nmessage = 60\nthink = { exponential = { mean = \"4m\" } }"
+            ]),
+        );
+        for name in ["a", "b"].iter().take(rng.random_range(0..3)) {
+            let mut pick = |all: &[&str]| (*all.choose(&mut rng).unwrap()).to_owned();
+            text += &format!(
+                "[[tools]]\nname = \"{name}\"\ncalls = {}\nresult = {}\nlatency = {}\n{}\n",
+                pick(&["1", "1", "2", "{ choices = { \"0\" = 0.4, \"2\" = 0.6 } }"]),
+                pick(&["0", "400", "{ gamma = { mean = 500, cv = 1 } }"]),
+                pick(&["\"2s\"", "{ exponential = { mean = \"2s\" } }", "{ exponential = { mean = \"90s\" } }"]),
+                pick(&[
+                    "",
+                    "",
+                    "hedge_after = \"3s\"",
+                    "approval = { share = 0.3, wait = { exponential = { mean = \"3m\" } }, denied = 0.2 }",
+                    "timeout = \"20s\"\nlost_reply = 0.03\nerror_result = 30\nretry = { attempts = 3 }",
+                ]),
+            );
+        }
+        let mut pick = |all: &[&str]| (*all.choose(&mut rng).unwrap()).to_owned();
+        text += &format!("[cache]\nlifetime = \"{cache}\"\n");
+        if cache != "off" {
+            text += &pick(&[
+                "",
+                "warm_prefix = 0.3\n",
+                "keep_alive = \"1m\"\n",
+                "caches_output = true\n",
+                "breaks = { tools = 0.1, system = 0.2, history = 0.3 }\n",
+                "keep_alive = \"4m\"\nbreaks = { history = 1 }\n",
+            ]);
+        }
+        text += &pick(&["", "", "[context]\ncompact_at = 9_000\nsummary = 400\n"]);
+        let answer = run(&text, 4_000);
+        assert!(answer.checks.all_pass(), "{text}\n{:#?}", answer.checks.checks);
+        seen += answer.checks.checks.len();
+        kinds.extend(answer.checks.checks.iter().map(|check| check.id));
+    }
+    assert!(seen > 400 && kinds.len() > 15, "{seen} {kinds:?}");
+}

@@ -8,7 +8,7 @@ use crate::dist::Whole;
 use crate::model::Model;
 use crate::price::{PicoUsdPerToken, Tariff};
 use crate::stats::{Quantity, Rate};
-use crate::theory::cache::{self, Multipliers, Part};
+use crate::theory::cache::{self, Multipliers};
 
 pub(super) fn check(facts: &Facts<'_>, checks: &mut Checks) {
     let ids = ["cost.input.uncached", "cost.input.cached", "cost.input.two_lifetimes"];
@@ -276,7 +276,7 @@ fn random_input(facts: &Facts<'_>, tariff: &Tariff) -> Result<f64, String> {
         let write = if in_prefix { tariff.base.write_prefix } else { tariff.base.write_messages };
         let multipliers = Multipliers { read: multiplier(tariff.base.read), write: multiplier(write) };
         let q = if reread > 0.0 { 1.0 - read / reread } else { 0.0 };
-        money += cache::two_lifetimes(c_in, Part { last, reread, q, multipliers }, Part::NOTHING);
+        money += cache::cached(c_in, multipliers, last, reread, q);
     }
     let warm = cache.warm_prefix * facts.prefix() * (usd(tariff.base.write_prefix) - usd(tariff.base.read));
     if cache.is_kept_alive() {

@@ -95,9 +95,6 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// Nothing ever goes wrong.
-    pub const NONE: Self = Self { timeout_s: f64::INFINITY, lost_request: 0.0, rejected: 0.0, lost_reply: 0.0 };
-
     /// Chance that an attempt doesn't even get a latency: lost, rejected or reply lost.
     pub fn chance(&self) -> f64 {
         self.lost_request + self.rejected + self.lost_reply

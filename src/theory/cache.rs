@@ -38,12 +38,6 @@ pub struct Part {
     pub multipliers: Multipliers,
 }
 
-impl Part {
-    /// No tokens.
-    pub const NOTHING: Self =
-        Self { last: 0.0, reread: 0.0, q: 0.0, multipliers: Multipliers { read: 0.0, write: 0.0 } };
-}
-
 /// `cost.input.two_lifetimes`: prefix and messages summed by their own `q` and `κ_w`.
 pub fn two_lifetimes(c_in: f64, prefix: Part, messages: Part) -> f64 {
     [prefix, messages].into_iter().map(|p| cached(c_in, p.multipliers, p.last, p.reread, p.q)).sum()

@@ -73,7 +73,8 @@ fn run(scenario: Scenario, progress: &dyn Progress) -> Answer {
 /// Mean cost of each call over the first sessions, for a chart; `None` without prices.
 pub fn turn_costs(scenario: &Scenario) -> Option<TurnCosts> {
     const SESSIONS: u64 = 2_000;
-    let mut costs = TurnCosts::new(scenario.model.tariff.as_ref()?);
+    scenario.model.tariff.as_ref()?;
+    let mut costs = TurnCosts::default();
     let sessions = 0..scenario.run.sessions.min(SESSIONS);
     Play { model: &scenario.model, seed: scenario.run.seed, sessions }.run(&mut costs, &|_| {});
     Some(costs)

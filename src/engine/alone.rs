@@ -90,7 +90,7 @@ struct OpenTurn {
     started_s: Option<f64>,
     call: Option<Call>,
     /// Spent before it.
-    spent: PicoUsd,
+    spent: [PicoUsd; 2],
     /// The message that it belongs to, and the busy time at which that began, s.
     message: u64,
     message_from_s: f64,
@@ -183,6 +183,7 @@ impl OpenTurn {
         let started_s = self.started_s.take();
         if let (Some(call), Some(started_s)) = (self.call.take(), started_s) {
             let spent = session.spent();
+            let before = std::mem::replace(&mut self.spent, spent);
             into.turn(&Turn {
                 number: call.turn,
                 latency_s: now_s - started_s,
@@ -190,7 +191,8 @@ impl OpenTurn {
                 first_token_s: call.first_token_s,
                 answered: call.is_answered,
                 usage: session.usage(&call),
-                cost: spent - std::mem::replace(&mut self.spent, spent),
+                cost: spent[0] - before[0],
+                cost_without_cache: spent[1] - before[1],
             });
         }
     }

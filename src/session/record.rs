@@ -200,4 +200,6 @@ pub struct Turn {
     /// Money for all that was requested since the turn before: its call, attempts whose reply was lost, summaries and
     /// pings; without tool fees.
     pub cost: PicoUsd,
+    /// The same without a cache, and so without pings.
+    pub cost_without_cache: PicoUsd,
 }

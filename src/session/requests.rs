@@ -79,6 +79,8 @@ impl<D: Draws> Session<'_, D> {
             let usage = self.usage_of(prompt_tokens, hit_tokens, output_tokens);
             let cost = tariff.map_or_else(PicoUsd::default, |tariff| tariff.cost(&usage));
             self.spend.request(cost, &usage);
+            let plain = Usage { plain_tokens: prompt_tokens, output_tokens, ..Usage::default() };
+            self.spend.without_cache += tariff.map_or_else(PicoUsd::default, |tariff| tariff.cost(&plain));
         }
     }
 
@@ -100,8 +102,8 @@ impl<D: Draws> Session<'_, D> {
         self.usage_of(call.prompt_tokens, call.hit_tokens, call.output_tokens)
     }
 
-    /// Money of all model requests so far, for a session that is watched.
-    pub fn spent(&self) -> PicoUsd {
-        self.spend.requests
+    /// Money of all model requests so far, for a session that is watched: as billed, and without a cache.
+    pub fn spent(&self) -> [PicoUsd; 2] {
+        [self.spend.requests, self.spend.without_cache]
     }
 }

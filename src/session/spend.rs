@@ -11,6 +11,8 @@ pub(super) struct Spend {
     pub kept: bool,
     /// Money of all model requests.
     pub requests: PicoUsd,
+    /// The same without a cache, pings left out.
+    pub without_cache: PicoUsd,
     /// Fees of tools.
     pub fees: PicoUsd,
     /// Tokens sent and written.

@@ -1,13 +1,11 @@
 //! Mean cost of each call of a session, for a chart.
 
 use crate::engine::Collect;
-use crate::price::{Tariff, Usage};
 use crate::session::{Bill, Record, ToolTotals, Turn};
 
 /// Sums over sessions by the call's number.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct TurnCosts {
-    tariff: Tariff,
     /// (dollars as billed, dollars without a cache, sessions that reached it) of call 1, 2, …
     calls: Vec<(f64, f64, u64)>,
     sessions: u64,
@@ -17,11 +15,6 @@ pub struct TurnCosts {
 const FEWEST_SESSIONS: u64 = 50;
 
 impl TurnCosts {
-    /// None yet.
-    pub fn new(tariff: &Tariff) -> Self {
-        Self { tariff: tariff.clone(), calls: Vec::new(), sessions: 0 }
-    }
-
     /// Sessions looked at.
     pub fn sessions(&self) -> u64 {
         self.sessions
@@ -45,7 +38,7 @@ impl TurnCosts {
 
 impl Collect for TurnCosts {
     fn empty(&self) -> Self {
-        Self::new(&self.tariff)
+        Self::default()
     }
 
     fn watches(&self, _session: u64) -> bool {
@@ -57,14 +50,9 @@ impl Collect for TurnCosts {
         if self.calls.len() <= index {
             self.calls.resize(index + 1, (0.0, 0.0, 0));
         }
-        let plain = Usage {
-            plain_tokens: turn.usage.prompt_tokens(),
-            output_tokens: turn.usage.output_tokens,
-            ..Usage::default()
-        };
         let sum = &mut self.calls[index];
         sum.0 += turn.cost.usd();
-        sum.1 += self.tariff.cost(&plain).usd();
+        sum.1 += turn.cost_without_cache.usd();
         sum.2 += 1;
     }
 

@@ -290,6 +290,13 @@ fn a_summary_replaces_the_messages() {
     assert_close(sources.compaction.usd() / 3.0, 350.0 + 30.0, 1e-12);
     assert_close(sources.task.usd() / 3.0, 100.0, 1e-12);
     assert_close(answer.summary.times.unwrap().compaction_s / 3.0, 1.0, 1e-12);
+    // the chart of costs by call has the summary in both of its lines
+    let scenario = crate::support::scenario(&text("5m"));
+    let costs = agent_sim::simulate::turn_costs(&scenario).unwrap();
+    assert_close(costs.without_cache_usd()[2], 350.0 + 30.0 + 130.0 + 10.0, 1e-12);
+    // 250 read and 100 written for the summary, then 100 read and 30 written
+    assert_close(costs.billed_usd()[2], 25.0 + 100.0 + 30.0 + 10.0 + 30.0 + 10.0, 1e-12);
+    assert_eq!(costs.billed_usd().len(), 4);
     // the prefix stays cached, the messages start again
     let cached = run(&text("5m"), 3);
     assert_eq!(mean(&cached, "cache_read_tokens"), 150.0 + 250.0 + 100.0 + 130.0);

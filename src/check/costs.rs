@@ -183,12 +183,13 @@ fn fixed_input(facts: &Facts<'_>, tariff: &Tariff) -> Result<f64, String> {
             .map(|c| usd(tariff.rates(tariff.tier_of(c.prompt)).input) * c.prompt as f64)
             .sum());
     }
-    let gaps = Gaps::new(facts)?;
+    let mut gaps = Gaps::new(facts)?;
     let mut walk = walk::walk(facts, tariff, &gaps)?;
     let expected_events = walk.expired * facts.sample.sessions() as f64;
     match events(expected_events, facts.expired_gaps() - expected_events) {
         Events::TooFew(_) if expected_events <= NO_EVENTS => {
-            walk = walk::walk(facts, tariff, &Gaps::new(facts)?.never())?;
+            gaps = gaps.never();
+            walk = walk::walk(facts, tariff, &gaps)?;
         }
         Events::TooFew(why) => return Err(why),
         _ => {}

@@ -52,10 +52,8 @@ pub(super) fn plan(facts: &Facts<'_>) -> Vec<Planned> {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Walk {
     pub input_usd: f64,
-    pub output_usd: f64,
     /// Gaps that expire.
     pub expired: f64,
-    pub pings: f64,
 }
 
 pub(super) fn usd(price: PicoUsdPerToken) -> f64 {
@@ -150,9 +148,6 @@ pub(super) fn walk(facts: &Facts<'_>, tariff: &Tariff, gaps: &Gaps<'_>) -> Resul
                 let prefill_s = (call.prompt - hit) as f64 * timing.prefill_s_per_token
                     + hit as f64 * timing.cached_prefill_s_per_token;
                 let weight = chance * break_chance;
-                if cacheable && cache.is_kept_alive() {
-                    walk.pings += weight * gaps.pings(facts, gap, prefill_s)?;
-                }
                 let (no_prefix, no_messages) = gaps.chances(facts, gap, prefill_s);
                 for (sum, share) in next.iter_mut().zip([no_prefix, no_messages - no_prefix, 1.0 - no_messages]) {
                     *sum += weight * share;
@@ -164,7 +159,6 @@ pub(super) fn walk(facts: &Facts<'_>, tariff: &Tariff, gaps: &Gaps<'_>) -> Resul
         if cacheable && call.gap.is_some() {
             walk.expired += next[0] + next[1];
         }
-        walk.output_usd += usd(rates.output) * call.output as f64;
         cached = if call.summary { left.min(at_least_min(prefix)) } else { left };
         sent = if call.summary { prefix } else { call.prompt };
         found = if cacheable { next } else { [1.0, 0.0, 0.0] };
@@ -183,13 +177,24 @@ pub(super) fn ping_usd(facts: &Facts<'_>, tariff: &Tariff, gaps: &Gaps<'_>) -> R
         return Err("the number of pings depends on the prefill, and so on what was found".to_owned());
     }
     let (mut input, mut output) = (0.0, 0.0);
+    // gaps of a kind are alike unless the prefill makes them longer
+    let mut known: Vec<(Gap, u64, f64)> = Vec::new();
     for call in plan(facts) {
         let Some(gap) = call.gap.filter(|_| call.prompt >= cache.min_tokens) else { continue };
         let more = if cache.caches_output && !call.summary { call.output } else { 0 };
         let cached = call.prompt + more;
         let tokens = cached - cached % cache.granularity_tokens.max(1);
         let rates = tariff.rates(tariff.tier_of(tokens));
-        let pings = gaps.pings(facts, gap, call.prompt as f64 * timing.prefill_s_per_token)?;
+        let prefill_s = call.prompt as f64 * timing.prefill_s_per_token;
+        let same = known.iter().find(|(kind, bits, _)| *kind == gap && *bits == prefill_s.to_bits());
+        let pings = match same {
+            Some((_, _, pings)) => *pings,
+            None => {
+                let pings = gaps.pings(facts, gap, prefill_s)?;
+                known.push((gap, prefill_s.to_bits(), pings));
+                pings
+            }
+        };
         input += pings * usd(rates.read) * tokens as f64;
         output += pings * usd(rates.output);
     }

@@ -4,7 +4,7 @@ use serde::{Serialize, Serializer};
 
 use super::wording::{budget_rows, class_shares, duplicates_by_tool, longest_path, month, outcome_name};
 use crate::simulate::Answer;
-use crate::stats::{Estimate, MetricSummary, Rate, quantile_name};
+use crate::stats::{Estimate, MetricSummary, quantile_name};
 
 /// The schema's name and version.
 pub const SCHEMA: &str = "agent-sim.report/1";
@@ -245,10 +245,8 @@ fn strategy(answer: &Answer) -> Strategy {
     let mut metrics: Vec<(String, Object<serde_json::Value>)> =
         summary.metrics.iter().map(|(m, s)| (m.quantity().name().to_owned(), metric(s))).collect();
     metrics.extend(summary.turn_metrics.iter().map(|(m, s)| (m.name().to_owned(), metric(s))));
-    let rates = Rate::REPORTED
-        .iter()
-        .filter_map(|(rate, name)| Some(((*name).to_owned(), summary.rate(*rate)?.into())))
-        .collect();
+    let rates =
+        summary.rates.iter().filter_map(|(rate, estimate)| Some((rate.name()?.to_owned(), estimate.into()))).collect();
     let mut outcomes: Vec<(String, u64)> = ["answered", "turn_limit", "budget", "deadline", "context_full", "failed"]
         .into_iter()
         .map(|name| (name.to_owned(), 0))

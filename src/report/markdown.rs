@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use super::format::{money, percent, seconds};
+use super::format::percent;
 use super::wording::{
-    HEADLINES, TURN_HEADLINES, budget_rows, budget_text, cache_text, cells, checks_sentence, month, month_text,
+    HEADLINES, Part, TURN_HEADLINES, budget_rows, budget_text, cache_text, cells, checks_sentence, month, month_text,
     outcome_name, sessions_text, share_with_interval, spending, time_shares, with_interval,
 };
 use crate::simulate::Answer;
@@ -12,6 +12,13 @@ use crate::stats::{Rate, TurnMetric, Unit};
 
 fn escape(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ")
+}
+
+fn parts(out: &mut String, title: &str, rows: &[Part]) {
+    let _ = writeln!(out, "\n| {title} | per session | share |\n|---|---:|---:|");
+    for row in rows {
+        let _ = writeln!(out, "| {} | {} | {} |", escape(&row.label), row.amount, percent(row.share));
+    }
 }
 
 /// GitHub-flavoured markdown.
@@ -45,17 +52,11 @@ pub fn markdown(answer: &Answer) -> String {
     }
     let rows = spending(answer);
     if !rows.is_empty() {
-        let _ = writeln!(out, "\n| what the money goes to | per session | share |\n|---|---:|---:|");
-        for row in rows {
-            let _ = writeln!(out, "| {} | {} | {} |", escape(&row.label), money(row.usd), percent(row.share));
-        }
+        parts(&mut out, "what the money goes to", &rows);
     }
     let rows = time_shares(answer);
     if rows.len() > 1 {
-        let _ = writeln!(out, "\n| where the time goes | per session | share |\n|---|---:|---:|");
-        for row in rows {
-            let _ = writeln!(out, "| {} | {} | {} |", row.label, seconds(row.seconds), percent(row.share));
-        }
+        parts(&mut out, "where the time goes", &rows);
     }
     let _ = writeln!(out);
     if let Some(text) = cache_text(answer) {

@@ -3,11 +3,11 @@
 use std::fmt::Write;
 
 use super::Style;
-use super::format::{money, percent, seconds, table, whole};
+use super::format::{percent, table, whole};
 use super::wording::{
-    HEADLINES, TURN_HEADLINES, any_marked, budget_rows, budget_text, cache_text, cells, checks_sentence, class_shares,
-    duplicates_by_tool, longest_path, month, month_text, outcome_name, sessions_text, share_with_interval, spending,
-    time_shares, with_interval,
+    HEADLINES, Part, TURN_HEADLINES, any_marked, budget_rows, budget_text, cache_text, cells, checks_sentence,
+    class_shares, duplicates_by_tool, longest_path, month, month_text, outcome_name, sessions_text,
+    share_with_interval, spending, time_shares, with_interval,
 };
 use crate::scenario::Scenario;
 use crate::simulate::Answer;
@@ -64,24 +64,12 @@ pub fn terminal(answer: &Answer, style: Style) -> String {
     let rows = spending(answer);
     if !rows.is_empty() {
         section(&mut out, style, "What the money goes to");
-        let widest = rows.iter().map(|row| row.label.chars().count()).max().unwrap_or(0);
-        let dollars: Vec<String> = rows.iter().map(|row| money(row.usd)).collect();
-        let wide = dollars.iter().map(String::len).max().unwrap_or(0);
-        for (row, usd) in rows.iter().zip(dollars) {
-            let bar = "█".repeat((row.share * 30.0).round() as usize);
-            let _ = writeln!(out, "  {:<widest$}  {usd:>wide$}  {:>7}  {bar}", row.label, percent(row.share));
-        }
+        bars(&mut out, &rows);
     }
     let rows = time_shares(answer);
     if rows.len() > 1 {
         section(&mut out, style, "Where the time goes");
-        let widest = rows.iter().map(|row| row.label.chars().count()).max().unwrap_or(0);
-        let times: Vec<String> = rows.iter().map(|row| seconds(row.seconds)).collect();
-        let wide = times.iter().map(|text| text.chars().count()).max().unwrap_or(0);
-        for (row, time) in rows.iter().zip(times) {
-            let bar = "█".repeat((row.share * 30.0).round() as usize);
-            let _ = writeln!(out, "  {:<widest$}  {time:>wide$}  {:>7}  {bar}", row.label, percent(row.share));
-        }
+        bars(&mut out, &rows);
         if let Some(think) = summary.metric("think_s") {
             let text = format!(
                 "The user's think time, {} a session, isn't part of the latency.",
@@ -213,6 +201,16 @@ fn no_duplicates(scenario: &Scenario) -> String {
         "no call can fail"
     };
     format!("none can: {why}")
+}
+
+/// Parts of a whole, each with its amount, its share and a bar as long as that.
+fn bars(out: &mut String, rows: &[Part]) {
+    let wide = |text: &dyn Fn(&Part) -> &str| rows.iter().map(|row| text(row).chars().count()).max().unwrap_or(0);
+    let (label_width, amount_width) = (wide(&|row| &row.label), wide(&|row| &row.amount));
+    for Part { label, amount, share } in rows {
+        let bar = "█".repeat((share * 30.0).round() as usize);
+        let _ = writeln!(out, "  {label:<label_width$}  {amount:>amount_width$}  {:>7}  {bar}", percent(*share));
+    }
 }
 
 fn section(out: &mut String, style: Style, title: &str) {

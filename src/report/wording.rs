@@ -84,15 +84,15 @@ pub(super) fn any_marked(answer: &Answer) -> bool {
         .any(|s| s.min < s.max && SHOWN.iter().any(|p| s.quantile(*p).is_some_and(|q| q.too_few)))
 }
 
-/// One line of "what the money goes to": label, mean dollars a session, share of the total.
-pub(super) struct Spending {
+/// One line of "what the money goes to" or "where the time goes": label, mean a session, share of the total.
+pub(super) struct Part {
     pub label: String,
-    pub usd: f64,
+    pub amount: String,
     pub share: f64,
 }
 
 /// What the money goes to, dearest first; nothing that costs nothing.
-pub(super) fn spending(answer: &Answer) -> Vec<Spending> {
+pub(super) fn spending(answer: &Answer) -> Vec<Part> {
     let Some(sources) = &answer.summary.sources else { return Vec::new() };
     let (total, n) = (sources.total().0 as f64, answer.summary.sessions as f64);
     let mut rows: Vec<(String, i128)> = answer
@@ -121,9 +121,9 @@ pub(super) fn spending(answer: &Answer) -> Vec<Spending> {
     rows.retain(|(_, pico)| *pico != 0);
     rows.sort_by_key(|row| std::cmp::Reverse(row.1));
     rows.into_iter()
-        .map(|(label, pico)| Spending {
+        .map(|(label, pico)| Part {
             label,
-            usd: pico as f64 / 1e12 / n,
+            amount: money(pico as f64 / 1e12 / n),
             share: if total > 0.0 { pico as f64 / total } else { 0.0 },
         })
         .collect()
@@ -146,15 +146,8 @@ pub(super) fn class_shares(answer: &Answer) -> Vec<(&'static str, &'static str, 
     .collect()
 }
 
-/// One line of "where the time goes": label, mean seconds a session, share of the latency.
-pub(super) struct TimeShare {
-    pub label: &'static str,
-    pub seconds: f64,
-    pub share: f64,
-}
-
 /// Where the time goes, longest first; nothing that takes no time.
-pub(super) fn time_shares(answer: &Answer) -> Vec<TimeShare> {
+pub(super) fn time_shares(answer: &Answer) -> Vec<Part> {
     let Some(times) = &answer.summary.times else { return Vec::new() };
     let (total_s, n) = (times.total_s(), answer.summary.sessions as f64);
     let mut rows = vec![
@@ -165,10 +158,10 @@ pub(super) fn time_shares(answer: &Answer) -> Vec<TimeShare> {
         ("retries: failed attempts and waits", times.retries_s),
         ("people who are asked for approval", times.people_s),
     ];
-    rows.retain(|(_, seconds)| *seconds > 0.0);
+    rows.retain(|(_, s)| *s > 0.0);
     rows.sort_by(|a, b| b.1.total_cmp(&a.1));
     rows.into_iter()
-        .map(|(label, seconds)| TimeShare { label, seconds: seconds / n, share: seconds / total_s })
+        .map(|(label, s)| Part { label: label.to_owned(), amount: seconds(s / n), share: s / total_s })
         .collect()
 }
 

@@ -239,7 +239,12 @@ impl<'m, D: Draws> Session<'m, D> {
                 self.record.model_s += wait_s;
                 Some(Step::Wait(wait_s))
             }
-            State::Retrying => Some(self.next_attempt(now_s)),
+            State::Retrying => {
+                if self.model.cache.is_kept_alive() {
+                    self.keep_alive(now_s);
+                }
+                Some(self.next_attempt(now_s))
+            }
             State::Answered if self.message + 1 >= self.messages => Some(self.end(Outcome::Answered)),
             State::Answered => {
                 self.message += 1;
@@ -330,9 +335,6 @@ impl<'m, D: Draws> Session<'m, D> {
         let kind = if PLAIN { Kind::Turn } else { self.kind };
         let under_way = !PLAIN && self.is_under_way();
         let number = if kind == Kind::Turn && under_way { self.turn } else { self.turn + 1 };
-        if !PLAIN && model.cache.is_kept_alive() {
-            self.keep_alive(now_s);
-        }
         if !PLAIN && model.budget.any() && model.budget.before && self.is_refused(now_s, number) {
             return self.next_step(now_s);
         }

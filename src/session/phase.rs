@@ -110,8 +110,8 @@ pub(super) struct BatchEnd {
 }
 
 /// Plays the phase after call `turn`, which begins at `now_s` and may last `left_s`, where nothing is shared with other
-/// sessions, and adds to `totals`. What would begin later than that doesn't happen. The calls of a tool start when all calls of the tools that it waits for are done; a tool that makes no call
-/// this time passes its own start on.
+/// sessions, and adds to `totals`. What would begin later than that doesn't happen. The calls of a tool start when all
+/// calls of the tools that it waits for are done; a tool that makes no call this time passes its own start on.
 #[inline(always)]
 #[allow(clippy::inline_always)] // out of line it costs a fifth of a run's time
 pub fn play_phase<D: Draws>(

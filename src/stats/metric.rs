@@ -231,101 +231,54 @@ fn model_takes_time(model: &Model) -> bool {
     first_token_takes_time(model) || model.timing.output_rate.is_some() || model.faults.timeout_s.is_finite() || waits
 }
 
-/// A ratio of two sums over sessions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[allow(missing_docs)]
-pub enum Rate {
-    DuplicatesPerCall,
-    AttemptsPerCall,
-    ExecutionsPerCall,
-    Availability,
-    HedgesPerCall,
-    BreakerRefused,
-    ModelAttemptsPerCall,
-    ModelExecutionsPerCall,
-    CacheHit,
-    GapExpired,
-    CacheBroken,
-    PingsPerGap,
-    BudgetStopped,
-    Answered,
-    RetryWaitPerCall,
-    TurnLatency,
-    MessageLatency,
-    ToolPhase,
-    ToolPhaseSquared,
-    FirstToken,
+macro_rules! rates {
+    ($($variant:ident $name:expr, $of:ident / $per:ident;)*) => {
+        /// A ratio of two sums over sessions.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[allow(missing_docs)]
+        pub enum Rate { $($variant),* }
+
+        impl Rate {
+            /// Every ratio that is kept.
+            pub const ALL: &'static [Rate] = &[$(Rate::$variant),*];
+
+            /// Its name among the rates of the report, if it is one of them.
+            pub fn name(self) -> Option<&'static str> {
+                match self { $(Rate::$variant => $name),* }
+            }
+
+            /// (what is counted, per what).
+            pub fn parts(self) -> (Quantity, Quantity) {
+                match self { $(Rate::$variant => (Quantity::$of, Quantity::$per)),* }
+            }
+        }
+    };
+}
+
+rates! {
+    DuplicatesPerCall Some("duplicates_per_call"), Duplicates / ToolCalls;
+    AttemptsPerCall Some("attempts_per_call"), Attempts / ToolCalls;
+    ExecutionsPerCall Some("executions_per_call"), Executions / ToolCalls;
+    Availability Some("availability"), SucceededCalls / SentCalls;
+    HedgesPerCall Some("hedges_per_call"), Hedges / ToolCalls;
+    BreakerRefused Some("breaker_refused"), RefusedCalls / ToolCalls;
+    ModelAttemptsPerCall Some("model_attempts_per_call"), ModelAttempts / ModelCalls;
+    ModelExecutionsPerCall Some("model_executions_per_call"), ModelExecutions / ModelCalls;
+    CacheHit Some("cache_hit"), CacheReadTokens / InputTokens;
+    GapExpired Some("gap_expired"), ExpiredGaps / Gaps;
+    CacheBroken Some("cache_broken"), CacheBreaks / Gaps;
+    PingsPerGap Some("keep_alive_pings_per_gap"), KeepAlivePings / PingGaps;
+    BudgetStopped Some("budget_stopped"), BudgetStopped / One;
+    Answered Some("answered"), Answered / One;
+    RetryWaitPerCall None, ToolRetryWaitS / ToolCalls;
+    TurnLatency None, LatencyS / Turns;
+    MessageLatency None, LatencyS / Messages;
+    ToolPhase None, ToolS / Phases;
+    ToolPhaseSquared None, PhaseSSquared / Phases;
+    FirstToken None, FirstTokenS / AnsweredTurns;
 }
 
 impl Rate {
-    /// Every ratio that is kept.
-    pub const ALL: [Rate; 20] = [
-        Rate::DuplicatesPerCall,
-        Rate::AttemptsPerCall,
-        Rate::ExecutionsPerCall,
-        Rate::Availability,
-        Rate::HedgesPerCall,
-        Rate::BreakerRefused,
-        Rate::ModelAttemptsPerCall,
-        Rate::ModelExecutionsPerCall,
-        Rate::CacheHit,
-        Rate::GapExpired,
-        Rate::CacheBroken,
-        Rate::PingsPerGap,
-        Rate::BudgetStopped,
-        Rate::Answered,
-        Rate::RetryWaitPerCall,
-        Rate::TurnLatency,
-        Rate::MessageLatency,
-        Rate::ToolPhase,
-        Rate::ToolPhaseSquared,
-        Rate::FirstToken,
-    ];
-
-    /// Those of them that the report lists as rates, by name.
-    pub const REPORTED: [(Rate, &'static str); 14] = [
-        (Rate::DuplicatesPerCall, "duplicates_per_call"),
-        (Rate::AttemptsPerCall, "attempts_per_call"),
-        (Rate::ExecutionsPerCall, "executions_per_call"),
-        (Rate::Availability, "availability"),
-        (Rate::HedgesPerCall, "hedges_per_call"),
-        (Rate::BreakerRefused, "breaker_refused"),
-        (Rate::ModelAttemptsPerCall, "model_attempts_per_call"),
-        (Rate::ModelExecutionsPerCall, "model_executions_per_call"),
-        (Rate::CacheHit, "cache_hit"),
-        (Rate::GapExpired, "gap_expired"),
-        (Rate::CacheBroken, "cache_broken"),
-        (Rate::PingsPerGap, "keep_alive_pings_per_gap"),
-        (Rate::BudgetStopped, "budget_stopped"),
-        (Rate::Answered, "answered"),
-    ];
-
-    /// (what is counted, per what).
-    pub fn parts(self) -> (Quantity, Quantity) {
-        match self {
-            Rate::DuplicatesPerCall => (Quantity::Duplicates, Quantity::ToolCalls),
-            Rate::AttemptsPerCall => (Quantity::Attempts, Quantity::ToolCalls),
-            Rate::ExecutionsPerCall => (Quantity::Executions, Quantity::ToolCalls),
-            Rate::Availability => (Quantity::SucceededCalls, Quantity::SentCalls),
-            Rate::CacheHit => (Quantity::CacheReadTokens, Quantity::InputTokens),
-            Rate::GapExpired => (Quantity::ExpiredGaps, Quantity::Gaps),
-            Rate::Answered => (Quantity::Answered, Quantity::One),
-            Rate::HedgesPerCall => (Quantity::Hedges, Quantity::ToolCalls),
-            Rate::BreakerRefused => (Quantity::RefusedCalls, Quantity::ToolCalls),
-            Rate::ModelAttemptsPerCall => (Quantity::ModelAttempts, Quantity::ModelCalls),
-            Rate::ModelExecutionsPerCall => (Quantity::ModelExecutions, Quantity::ModelCalls),
-            Rate::CacheBroken => (Quantity::CacheBreaks, Quantity::Gaps),
-            Rate::PingsPerGap => (Quantity::KeepAlivePings, Quantity::PingGaps),
-            Rate::BudgetStopped => (Quantity::BudgetStopped, Quantity::One),
-            Rate::RetryWaitPerCall => (Quantity::ToolRetryWaitS, Quantity::ToolCalls),
-            Rate::TurnLatency => (Quantity::LatencyS, Quantity::Turns),
-            Rate::MessageLatency => (Quantity::LatencyS, Quantity::Messages),
-            Rate::ToolPhase => (Quantity::ToolS, Quantity::Phases),
-            Rate::ToolPhaseSquared => (Quantity::PhaseSSquared, Quantity::Phases),
-            Rate::FirstToken => (Quantity::FirstTokenS, Quantity::AnsweredTurns),
-        }
-    }
-
     /// Whether it is a share of equal trials, between 0 and 1.
     pub fn is_share(self) -> bool {
         matches!(

@@ -156,8 +156,7 @@ pub(super) struct WatchedTurns {
 #[derive(Debug, Clone)]
 struct Kept {
     quantities: Vec<Quantity>,
-    /// With their numbers in [`Rate::ALL`].
-    rates: Vec<(usize, Rate)>,
+    rates: Vec<Rate>,
 }
 
 impl Kept {
@@ -166,7 +165,7 @@ impl Kept {
             Quantity::ALL.iter().copied().filter(|q| !q.is_rare() || q.applies(model)).collect();
         let has = |quantity: Quantity| quantities.contains(&quantity);
         let kept = |rate: &Rate| has(rate.parts().0) && has(rate.parts().1);
-        let rates = Rate::ALL.into_iter().enumerate().filter(|(_, rate)| kept(rate)).collect();
+        let rates = Rate::ALL.iter().copied().filter(kept).collect();
         Self { quantities, rates }
     }
 }
@@ -247,8 +246,7 @@ impl Sample {
 
     /// The ratio of two sums, where there was something to divide by.
     pub fn ratio(&self, rate: Rate) -> Option<Estimate> {
-        let index = Rate::ALL.iter().position(|r| *r == rate)?;
-        let mut estimate = self.ratios[index].ratio(rate.is_share())?;
+        let mut estimate = self.ratios[rate as usize].ratio(rate.is_share())?;
         if rate.is_at_most_one() {
             estimate.ci95[1] = estimate.ci95[1].min(1.0);
         }
@@ -426,9 +424,9 @@ impl Collect for Sample {
         let column = |quantity: Quantity| &self.open[quantity as usize];
         self.moments = self.open[..Quantity::ALL.len()].iter().map(|values| Moments::of(values)).collect();
         self.ratios = vec![Covariance::default(); Rate::ALL.len()];
-        for (index, rate) in &self.kept.rates {
+        for rate in &self.kept.rates {
             let (y, x) = rate.parts();
-            self.ratios[*index] = Covariance::of(column(y), column(x));
+            self.ratios[*rate as usize] = Covariance::of(column(y), column(x));
         }
         let phases = column(Quantity::Phases);
         self.tool_ratios = self

@@ -47,7 +47,7 @@ impl Target {
     /// # Errors
     /// Where the name isn't one.
     pub fn parse(name: &str, relative_half_width: f64) -> Result<Self, TargetError> {
-        let statistic = if let Some((rate, _)) = Rate::REPORTED.into_iter().find(|(_, known)| *known == name) {
+        let statistic = if let Some(rate) = Rate::ALL.iter().copied().find(|rate| rate.name() == Some(name)) {
             Statistic::Rate(rate)
         } else {
             let (metric_name, statistic) = name.split_once('.').unwrap_or((name, ""));
@@ -116,7 +116,7 @@ impl Target {
 fn nearest(metric: &str, statistic: &str) -> Option<String> {
     let metrics = Metric::ALL.iter().map(|m| m.quantity().name());
     metrics
-        .chain(Rate::REPORTED.iter().map(|(_, name)| *name))
+        .chain(Rate::ALL.iter().filter_map(|rate| rate.name()))
         .map(|name| (strsim::jaro_winkler(name, metric), name))
         .filter(|(score, _)| *score > 0.75)
         .max_by(|a, b| a.0.total_cmp(&b.0))

@@ -107,10 +107,11 @@ impl Summary {
             .filter(|metric| metric.rate().applies(model))
             .filter_map(|metric| Some((metric, over_turns(sample, metric)?)))
             .collect();
-        let rates = Rate::REPORTED
-            .into_iter()
-            .filter(|(rate, _)| rate.applies(model))
-            .filter_map(|(rate, _)| Some((rate, sample.ratio(rate)?)))
+        let rates = Rate::ALL
+            .iter()
+            .copied()
+            .filter(|rate| rate.name().is_some() && rate.applies(model))
+            .filter_map(|rate| Some((rate, sample.ratio(rate)?)))
             .collect();
         let outcomes = Outcome::ALL.into_iter().map(|outcome| (outcome, sample.ended(outcome))).collect();
         let tools = model.phase.tools.iter().enumerate();

@@ -8,11 +8,7 @@ use agent_sim::stats::Rate;
 use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
 
-use crate::support::{assert_close, run};
-
-fn mean(answer: &Answer, metric: &str) -> f64 {
-    answer.summary.metric(metric).unwrap_or_else(|| panic!("no {metric}")).mean.value
-}
+use crate::support::{assert_close, mean, run};
 
 fn ended(answer: &Answer, outcome: Outcome) -> u64 {
     answer.summary.outcomes.iter().find(|(o, _)| *o == outcome).unwrap().1

@@ -3,16 +3,12 @@
 use agent_sim::scenario::{Request, Scenario, TEMPLATE};
 use agent_sim::simulate::Answer;
 
-use crate::support::{answer, assert_close, scenario, scenario_with, shipped, shipped_scenario};
+use crate::support::{answer, assert_close, mean, scenario, scenario_with, shipped, shipped_scenario};
 
 fn few(name: &str, strategy: Option<&str>, sessions: u64) -> Answer {
     let mut scenario = shipped_scenario(name, strategy);
     scenario.run.sessions = sessions;
     answer(scenario)
-}
-
-fn mean(answer: &Answer, metric: &str) -> f64 {
-    answer.summary.metric(metric).unwrap_or_else(|| panic!("no {metric}")).mean.value
 }
 
 #[test]

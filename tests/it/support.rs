@@ -50,6 +50,12 @@ pub fn run(text: &str, sessions: u64) -> Answer {
     answer(scenario_with(text, &[&format!("run.sessions={sessions}")]))
 }
 
+/// The mean of a metric that must be there.
+#[track_caller]
+pub fn mean(answer: &Answer, metric: &str) -> f64 {
+    answer.summary.metric(metric).unwrap_or_else(|| panic!("no {metric}")).mean.value
+}
+
 #[track_caller]
 pub fn assert_close(got: f64, want: f64, relative: f64) {
     assert!((got - want).abs() <= relative * want.abs().max(1e-300), "got {got}, want {want}");

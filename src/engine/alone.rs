@@ -11,7 +11,7 @@ use super::rng::SessionDraws;
 use crate::model::Model;
 use crate::price::PicoUsd;
 use crate::session::{
-    Bill, Call, Kind, PhaseTotals, Record, Session, Step, Then, ToolTotals, Turn, Workspace, play_phase,
+    Bill, Call, Kind, PhaseTotals, Record, Run, Runs, Session, Step, Then, Turn, Used, Workspace, play_phase,
 };
 
 /// Sessions in a chunk.
@@ -38,7 +38,7 @@ pub trait Collect: Send + Sized {
     /// The length of every tool phase, s.
     fn phase(&mut self, _duration_s: f64) {}
     /// A session that is over.
-    fn session(&mut self, number: u64, record: &Record, bill: &Bill, tools: &[ToolTotals]);
+    fn session(&mut self, number: u64, record: &Record, bill: &Bill, room: &Workspace);
     /// Called once a chunk is complete, on the thread that played it.
     fn close(&mut self) {}
     /// Takes in the next chunk and leaves it empty, to be filled again.
@@ -108,7 +108,39 @@ pub fn play_session<C: Collect>(model: &Model, seed: u64, number: u64, room: &mu
 /// Compiled twice: most sessions aren't watched, and theirs is most of the time.
 fn play<C: Collect, const WATCHED: bool>(model: &Model, seed: u64, number: u64, room: &mut Workspace, into: &mut C) {
     room.start_session(model);
-    let mut session = Session::new(model, SessionDraws::new(seed, number), WATCHED);
+    let draws = SessionDraws::new(seed, number);
+    let (record, bill) = if model.is_one_run() {
+        play_run::<C, WATCHED>(Run { model, draws, before: Used::default() }, room, into)
+    } else {
+        play_runs::<C, WATCHED>(model, draws, room, into)
+    };
+    into.session(number, &record, &bill, room);
+}
+
+#[inline(never)]
+fn play_runs<C: Collect, const WATCHED: bool>(
+    model: &Model,
+    draws: SessionDraws,
+    room: &mut Workspace,
+    into: &mut C,
+) -> (Record, Bill) {
+    let mut runs = Runs::new(model, draws);
+    while let Some(run) = runs.begin() {
+        room.start_run();
+        let (record, bill) = play_run::<C, WATCHED>(run, room, into);
+        runs.ended(&record, &bill);
+    }
+    runs.finish()
+}
+
+/// One run from its first request to its end.
+#[inline]
+fn play_run<C: Collect, const WATCHED: bool>(
+    Run { model, draws, before }: Run<'_, SessionDraws>,
+    room: &mut Workspace,
+    into: &mut C,
+) -> (Record, Bill) {
+    let mut session = Session::new(model, draws, WATCHED, before);
     let (mut now_s, mut totals, mut open) = (0.0, PhaseTotals::default(), OpenTurn::default());
     let outcome = loop {
         let busy_s = if WATCHED { session.busy_s(now_s) } else { 0.0 };
@@ -117,6 +149,16 @@ fn play<C: Collect, const WATCHED: bool>(model: &Model, seed: u64, number: u64, 
             Some(call) => call,
             None => match session.next_step(now_s) {
                 Step::Call(call) => call,
+                Step::Tools(turn) => {
+                    let phase = play_phase(&session, turn, now_s, room, &mut totals);
+                    let duration_s = session.after_tools(&phase, now_s, &totals);
+                    into.phase(duration_s);
+                    now_s += duration_s;
+                    if WATCHED {
+                        open.close(&session, now_s, Some(duration_s), into);
+                    }
+                    continue;
+                }
                 Step::Wait(wait_s) => {
                     if WATCHED {
                         open.message(&session, busy_s, into);
@@ -148,8 +190,7 @@ fn play<C: Collect, const WATCHED: bool>(model: &Model, seed: u64, number: u64, 
             Then::GoesOn => continue,
             Then::TurnOver => {}
             Then::Tools => {
-                let phase =
-                    play_phase(model, session.draws(), call.turn, now_s, session.time_left_s(now_s), room, &mut totals);
+                let phase = play_phase(&session, call.turn, now_s, room, &mut totals);
                 let duration_s = session.after_tools(&phase, now_s, &totals);
                 into.phase(duration_s);
                 now_s += duration_s;
@@ -160,8 +201,7 @@ fn play<C: Collect, const WATCHED: bool>(model: &Model, seed: u64, number: u64, 
             open.close(&session, now_s, tool_phase_s, into);
         }
     };
-    let (record, bill) = session.finish(outcome, &totals, now_s);
-    into.session(number, &record, &bill, room.per_tool());
+    session.finish(outcome, &totals, now_s)
 }
 
 impl OpenTurn {

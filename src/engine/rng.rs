@@ -60,6 +60,14 @@ const fn code(purpose: Purpose) -> u64 {
         Purpose::Breaks => (20, 0, 0),
         Purpose::Approval { tool } => (21, tool, 0),
         Purpose::ApprovalWait { tool, call } => (22, tool, call),
+        Purpose::Route => (23, 0, 0),
+        Purpose::Success => (24, 0, 0),
+        Purpose::Run => (25, 0, 0),
+        Purpose::Search { tool, search } => (26, tool, search),
+        Purpose::SearchHit { tool } => (27, tool, 0),
+        Purpose::SearchLatency { tool, search } => (28, tool, search),
+        Purpose::Agent { tool, call } => (29, tool, call),
+        Purpose::AgentWarm { tool } => (30, tool, 0),
     };
     (kind << 27) | ((tool as u64) << 16) | call
 }
@@ -77,7 +85,8 @@ impl SessionDraws {
 impl Draws for SessionDraws {
     type Stream = Xoshiro256PlusPlus;
 
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // as the draws that need it
     fn stream(&self, purpose: Purpose, turn: u64) -> Xoshiro256PlusPlus {
         Xoshiro256PlusPlus::seed_from_u64(self.start(purpose, turn))
     }
@@ -86,5 +95,9 @@ impl Draws for SessionDraws {
     #[inline]
     fn bits(&self, purpose: Purpose, turn: u64, index: u64) -> u64 {
         mix(self.start(purpose, turn).wrapping_add((index + 1).wrapping_mul(GOLDEN)))
+    }
+
+    fn child(&self, purpose: Purpose, turn: u64, index: u64) -> Self {
+        Self { key: self.bits(purpose, turn, index) }
     }
 }

@@ -41,8 +41,93 @@ pub struct Model {
     pub context: Context,
     /// Limits on what a run may use.
     pub budget: Budget,
+    /// How tools are found that aren't loaded upfront; `None` where none is searched for.
+    pub search: Option<Search>,
+    /// Which sessions run on a smaller model first.
+    pub routing: Option<Routing>,
+    /// Which sessions succeed, and how often one is tried.
+    pub success: Option<Success>,
     /// Prices; `None` where the scenario names neither a model nor prices, and money isn't reported.
     pub tariff: Option<Tariff>,
+}
+
+/// How the model finds tools whose definitions aren't in the prompt (MODEL.md §4.10).
+#[derive(Debug, Clone)]
+pub struct Search {
+    /// Tokens that the model writes to search.
+    pub output_tokens: u64,
+    /// How long a search takes, s.
+    pub latency_s: Dist,
+    /// Chance that one search finds the tool.
+    pub hit_rate: f64,
+    /// Searches for one tool, at least 1; then its calls fail.
+    pub most: u32,
+}
+
+/// A server whose tools are called from code (MODEL.md §4.11).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CodeServer {
+    /// Tokens of definitions that enter the history at the first use.
+    pub read_tokens: u64,
+    /// The most tokens of a phase's results that enter the history; `u64::MAX` for all.
+    pub kept_tokens: u64,
+}
+
+/// How the model comes to know a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Loading {
+    /// Its definition is in the prompt.
+    Upfront,
+    /// It is searched for when it is first needed, and each search appends so many tokens of definitions.
+    Search {
+        /// Tokens.
+        appended_tokens: u64,
+    },
+    /// It is called from code; the number of its server in [`Phase::code`].
+    Code {
+        /// Index.
+        server: usize,
+    },
+}
+
+/// A tool that is an agent: a call is a whole session of it (MODEL.md §4.9).
+#[derive(Debug, Clone)]
+pub struct Agent {
+    /// Its sessions.
+    pub model: Box<Model>,
+    /// Where it stands in the tree of agents, counted from its caller in the order of a walk through the tree.
+    pub node: usize,
+    /// Names the prefix (tools and system) that its sessions share.
+    pub prefix: usize,
+}
+
+/// Some sessions run on another model first (MODEL.md §4.12).
+#[derive(Debug, Clone)]
+pub struct Routing {
+    /// Chance that a session runs on it.
+    pub share: f64,
+    /// Chance that such a session then has to be done again without it.
+    pub redo: f64,
+    /// The session on that model.
+    pub small: Box<Model>,
+}
+
+/// Whether a session succeeds (MODEL.md §4.12). One that doesn't end with its answer never does.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Success {
+    /// The chance.
+    pub chance: SuccessChance,
+    /// How often a session is tried until it succeeds, at least 1.
+    pub attempts: u32,
+}
+
+/// A chance of success.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum SuccessChance {
+    /// Of a session.
+    Session(f64),
+    /// Of each of its model calls; all of them have to succeed.
+    Turn(f64),
 }
 
 /// The parts of the first prompt, in the order in which they are sent: tools, system, messages.
@@ -54,6 +139,28 @@ pub struct Prompt {
     pub system: Whole,
     /// Tokens of the first user message.
     pub task: Whole,
+}
+
+impl Model {
+    /// Whether a session is one run of this model.
+    pub fn is_one_run(&self) -> bool {
+        self.routing.is_none() && self.success.is_none()
+    }
+
+    /// Whether some of its tools are agents.
+    pub fn has_agents(&self) -> bool {
+        self.phase.tools.iter().any(|tool| tool.agent.is_some())
+    }
+
+    /// Nodes of the tree of agents below it, itself among them.
+    pub fn nodes(&self) -> usize {
+        1 + self.phase.tools.iter().filter_map(|tool| Some(tool.agent.as_ref()?.model.nodes())).sum::<usize>()
+    }
+
+    /// Whether any tool is searched for.
+    pub fn searches(&self) -> bool {
+        self.search.is_some() && self.phase.tools.iter().any(|tool| matches!(tool.loading, Loading::Search { .. }))
+    }
 }
 
 impl Prompt {
@@ -167,6 +274,8 @@ pub struct Phase {
     pub one_at_a_time: bool,
     /// When a failing tool isn't called any more.
     pub breaker: Option<Breaker>,
+    /// Servers whose tools are called from code.
+    pub code: Vec<CodeServer>,
 }
 
 /// After `failures` failed attempts in a row a tool's calls fail at once for `cooldown_s`; then one probe decides
@@ -195,6 +304,10 @@ pub struct Approval {
 pub struct Tool {
     /// Calls per phase.
     pub calls: Whole,
+    /// How the model comes to know it.
+    pub loading: Loading,
+    /// The agent that it is, if it is one; `latency_s` is 0 then.
+    pub agent: Option<Agent>,
     /// Tokens of one result.
     pub result: Whole,
     /// Tokens of a failed call's text.
@@ -223,8 +336,11 @@ impl Tool {
     /// Whether a call can be executed twice: it is hedged, or sent again after its reply was lost, by chance or by the
     /// timeout.
     pub fn can_run_twice(&self) -> bool {
-        let again =
-            self.retry.attempts > 1 && (self.faults.lost_reply > 0.0 || self.latency_s.sf(self.faults.timeout_s) > 0.0);
+        let late = match &self.agent {
+            Some(_) => self.faults.timeout_s.is_finite(),
+            None => self.latency_s.sf(self.faults.timeout_s) > 0.0,
+        };
+        let again = self.retry.attempts > 1 && (self.faults.lost_reply > 0.0 || late);
         !self.idempotent && (again || self.is_hedged())
     }
 

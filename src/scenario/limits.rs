@@ -6,7 +6,7 @@ use super::reader::{At, Sink, complain};
 use super::resolve::{finite_mean, whole_law};
 use super::tools;
 use crate::dist::{Dist, Whole};
-use crate::model::{Budget, Context, Conversation, Faults, Model, Retry};
+use crate::model::{Budget, Context, Conversation, Faults, Model, Retry, Success, SuccessChance};
 use crate::price::{PicoUsd, Row};
 
 pub(super) fn conversation(raw: &Raw, sink: &Sink) -> Conversation {
@@ -210,5 +210,58 @@ pub(super) fn check_budget(raw: &Raw, model: &Model, sink: &Sink) {
             .label("below the worst case of one call")
             .help("a larger budget, a smaller [model] max_output, or check = \"after\""),
         );
+    }
+}
+
+/// `[outcome]`.
+pub(super) fn success(raw: &Raw, sink: &Sink) -> Option<Success> {
+    let outcome = raw.outcome.as_ref()?;
+    let chance = match (outcome.success, outcome.turn_success) {
+        (Some(_), Some(turn)) => {
+            complain(
+                sink,
+                Mistake::at(
+                    turn.span,
+                    "`turn_success` beside `success`: one of them says how often a session succeeds",
+                )
+                .label("the second one")
+                .help("`success` is a session's chance; with `turn_success` every model call has to succeed"),
+            );
+            return None;
+        }
+        (Some(session), None) => SuccessChance::Session(session.value),
+        (None, Some(turn)) => SuccessChance::Turn(turn.value),
+        (None, None) => {
+            if !outcome.has_chance {
+                complain(
+                    sink,
+                    Mistake::at(outcome.span, "[outcome] needs `success` or `turn_success`")
+                        .label("how often does a session succeed?")
+                        .help("for example success = 0.8 per session, or turn_success = 0.99 per model call"),
+                );
+            }
+            return None;
+        }
+    };
+    Some(Success { chance, attempts: outcome.attempts.map_or(1, |at| at.value as u32) })
+}
+
+/// What `[routing]` needs.
+pub(super) fn check_routing(raw: &Raw, model: &Model, sink: &Sink) {
+    let Some(routing) = &raw.routing else { return };
+    let needs = |text: &str, label: &str| {
+        let help = "for example share = 0.6, redo = 0.1 and small = { model = { name = \"claude-haiku-4-5\" } }";
+        complain(sink, Mistake::at(routing.span, text).label(label.to_owned()).help(help));
+    };
+    if !routing.has_share {
+        needs("[routing] needs `share`: how many of the sessions run on the small model?", "which sessions?");
+    }
+    if !routing.has_small {
+        needs("[routing] needs `small`: the model and prices of those sessions", "on which model?");
+    }
+    if let Some(small) = model.routing.as_ref().map(|routing| &routing.small)
+        && small.tariff.is_some() != model.tariff.is_some()
+    {
+        needs("[routing] between a model with prices and one without", "half a bill");
     }
 }

@@ -3,14 +3,17 @@
 //! The way is `tree` (TOML with places) → `--set` and strategies laid over it → `raw` (sections, every key known or
 //! refused) → `resolve` (rules between values, defaults, prices) → [`Model`]. All mistakes of a file come at once.
 
+mod compose;
 mod distribution;
 mod limits;
 mod mistake;
 mod presets;
 mod raw;
+mod raw_agents;
 mod raw_tools;
 mod reader;
 mod resolve;
+mod servers;
 mod tariffs;
 mod tools;
 mod tree;
@@ -52,8 +55,12 @@ pub struct Scenario {
     pub tools: Vec<String>,
     /// `[volume]`.
     pub sessions_per_month: Option<u64>,
+    /// The tree of agents as a walk through it meets them: the main agent first, each before the agents that it calls.
+    pub agents: Vec<AgentNode>,
     /// The row of the price sheet that is used, if a model is named.
     pub price: Option<PriceInfo>,
+    /// The same of the small model of `[routing]`.
+    pub small_price: Option<PriceInfo>,
     /// What the reader should know of it, such as a price that is about to change.
     pub notes: Vec<String>,
 }
@@ -69,6 +76,19 @@ pub struct RunOptions {
     pub max_sessions: u64,
     /// What has to become how precise.
     pub precision: Vec<Target>,
+}
+
+/// One place in the tree of agents.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentNode {
+    /// The agent's name; empty for the main agent.
+    pub agent: String,
+    /// The tool that calls it; empty for the main agent.
+    pub tool: String,
+    /// How many agents stand above it.
+    pub depth: usize,
+    /// Its row of the price sheet, if its model is named.
+    pub price: Option<PriceInfo>,
 }
 
 /// Where the prices come from.
@@ -187,12 +207,12 @@ fn build(
     sink: &RefCell<Mistakes>,
 ) -> Option<Scenario> {
     let folder = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder.to_path_buf() };
-    let raw = raw::read(root, &folder, sink);
-    let base = resolve::resolve(&raw, sink);
-    let strategies: Vec<String> = raw.strategies.iter().map(|at| at.value.clone()).collect();
-    let mut chosen = request.strategy.is_none_or(|s| s == "base").then_some((raw.title, base, raw.sessions_per_month));
+    let base = compose::compose(root, &folder, sink);
+    let named = base.raw.strategies.clone();
+    let strategies: Vec<String> = named.iter().map(|at| at.value.clone()).collect();
+    let mut chosen = request.strategy.is_none_or(|s| s == "base").then_some(base);
     // every strategy is checked, the wanted one is kept
-    for at in &raw.strategies {
+    for at in &named {
         if at.value == "base" {
             let mistake = Mistake::at(at.span, "`base` is the file itself; a strategy needs another name");
             reader::complain(sink, mistake.label("taken"));
@@ -209,10 +229,9 @@ fn build(
         // the command line has the last word, but for what the strategy has switched off altogether
         let sets: Vec<Setting> = sets.iter().filter(|(path, _)| !overlay.blocks(path)).cloned().collect();
         set_all(&mut laid, &sets, &mut sink.borrow_mut());
-        let raw = raw::read(&laid, &folder, sink);
-        let resolved = resolve::resolve(&raw, sink);
+        let composed = compose::compose(&laid, &folder, sink);
         if request.strategy == Some(at.value.as_str()) {
-            chosen = Some((raw.title, resolved, raw.sessions_per_month));
+            chosen = Some(composed);
         }
     }
     if chosen.is_none() {
@@ -225,9 +244,9 @@ fn build(
                 .help(format!("its strategies are {}", known.join(", "))),
         );
     }
-    let (title, resolved, sessions_per_month) = chosen?;
+    let compose::Composed { raw, resolved, nodes, small_price } = chosen?;
     Some(Scenario {
-        title: title.map_or_else(|| name.to_owned(), |at| at.value),
+        title: raw.title.map_or_else(|| name.to_owned(), |at| at.value),
         file: name.to_owned(),
         strategy: request.strategy.unwrap_or("base").to_owned(),
         strategies,
@@ -235,8 +254,10 @@ fn build(
         model: resolved.model,
         servers: resolved.servers,
         tools: resolved.tools,
-        sessions_per_month: sessions_per_month.map(|at| at.value),
+        sessions_per_month: raw.sessions_per_month.map(|at| at.value),
+        agents: nodes,
         price: resolved.price,
+        small_price,
         notes: resolved.notes,
     })
 }

@@ -5,12 +5,13 @@ use std::path::Path;
 
 use super::distribution::{Measure, distribution};
 use super::mistake::Mistake;
+use super::raw_agents::{RawOutcome, RawRouting, RawSearch, read_outcome, read_routing, read_search};
 use super::raw_tools::{RawBreaker, RawRetry, RawTool, read_breaker, read_retry_node, read_tool};
 use super::reader::{
     At, Reader, Sink, as_table, boolean, chance, complain, inline_table, number, positive, positive_duration, tables,
     text, whole, word,
 };
-use super::tree::{Data, Node, Span, Table};
+use super::tree::{Data, Key, Node, Span, Table};
 use crate::dist::Dist;
 
 pub(super) const MOST: u64 = 1_000_000_000_000;
@@ -31,6 +32,11 @@ pub(super) struct Raw {
     pub cache: RawCache,
     pub context: RawContext,
     pub budget: RawBudget,
+    pub search: Option<RawSearch>,
+    pub routing: Option<RawRouting>,
+    pub outcome: Option<RawOutcome>,
+    /// Names of the agents.
+    pub agents: Vec<At<String>>,
     pub sessions_per_month: Option<At<u64>>,
     pub strategies: Vec<At<String>>,
 }
@@ -90,6 +96,17 @@ pub(super) struct RawServer {
     pub tools: Option<At<u64>>,
     pub tokens_per_tool: Option<At<u64>>,
     pub definition_tokens: Option<At<u64>>,
+    pub loading: Option<At<RawLoading>>,
+    pub read_tokens: Option<At<u64>>,
+    pub has_read_tokens: bool,
+    pub kept: Option<At<u64>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RawLoading {
+    Upfront,
+    Search,
+    Code,
 }
 
 #[derive(Debug, Default)]
@@ -148,20 +165,19 @@ pub(super) struct RawBudget {
     pub before: Option<At<bool>>,
 }
 
+impl RawBudget {
+    /// Whether nothing but `turns` is limited.
+    pub fn is_only_turns(&self) -> bool {
+        self.dollars.is_none() && self.tokens.is_none() && self.time.is_none()
+    }
+}
+
 /// Reads all sections. `folder` is where the scenario's own files are looked for.
 pub(super) fn read(root: &Table, folder: &Path, sink: &Sink) -> Raw {
     let mut top = Reader::new(root, "the scenario", sink);
-    top.later(&["tool_search", "agents", "routing", "outcome", "fleet", "herd", "thresholds", "sweep"]);
-    let mut strategies = Vec::new();
-    if let Some(node) = top.node("strategies")
-        && let Some(table) = as_table(node, "strategies", sink)
-    {
-        for (key, node) in &table.entries {
-            if as_table(node, &format!("strategies.{}", key.name), sink).is_some() {
-                strategies.push(At { value: key.name.clone(), span: key.span });
-            }
-        }
-    }
+    top.later(&["fleet", "herd", "thresholds", "sweep"]);
+    let strategies = names_in(&mut top, "strategies", sink);
+    let agents = names_in(&mut top, "agents", sink);
     let raw = Raw {
         title: top.get("title", text),
         run: top.table("run", "[run]", |r| read_run(r, sink)).unwrap_or_default(),
@@ -171,7 +187,7 @@ pub(super) fn read(root: &Table, folder: &Path, sink: &Sink) -> Raw {
             RawPrice { span, ..top.table("price", "[price]", |r| read_price(r, sink)).unwrap_or_default() }
         },
         prompt: top.table("prompt", "[prompt]", |r| read_prompt(r, folder)).unwrap_or_default(),
-        servers: list(&mut top, "servers", sink, |reader| read_server(reader, sink)),
+        servers: list(&mut top, "servers", sink, read_server),
         session: {
             let span = root.get("session").map(|node| node.span);
             RawSession { span, ..top.table("session", "[session]", |r| read_session(r, folder)).unwrap_or_default() }
@@ -189,10 +205,21 @@ pub(super) fn read(root: &Table, folder: &Path, sink: &Sink) -> Raw {
                 value
             })
             .flatten(),
+        search: read_search(&mut top, folder),
+        routing: read_routing(&mut top),
+        outcome: read_outcome(&mut top),
+        agents,
         strategies,
     };
     top.finish();
     raw
+}
+
+/// The names of the tables in a table, such as `[strategies.NAME]`.
+fn names_in(top: &mut Reader<'_>, key: &str, sink: &Sink) -> Vec<At<String>> {
+    let Some(table) = top.node(key).and_then(|node| as_table(node, key, sink)) else { return Vec::new() };
+    let is_table = |(name, node): &&(Key, Node)| as_table(node, &format!("{key}.{}", name.name), sink).is_some();
+    table.entries.iter().filter(is_table).map(|(key, _)| At { value: key.name.clone(), span: key.span }).collect()
 }
 
 fn list<'t, T>(top: &mut Reader<'t>, key: &str, sink: &'t Sink, mut read: impl FnMut(Reader<'t>) -> T) -> Vec<At<T>> {
@@ -349,23 +376,19 @@ fn read_prompt(mut reader: Reader<'_>, folder: &Path) -> RawPrompt {
     prompt
 }
 
-fn read_server(mut reader: Reader<'_>, sink: &Sink) -> RawServer {
-    reader.later(&["tools_list", "read_tokens", "kept"]);
-    let loading =
-        reader.get("loading", |n, k, s| word(n, k, &[("upfront", true), ("search", false), ("code", false)], s));
-    if let Some(At { value: false, span }) = loading {
-        complain(
-            sink,
-            Mistake::at(span, "this `loading` isn't supported yet")
-                .label("not simulated by this version")
-                .help("definitions are loaded upfront: leave `loading` out"),
-        );
-    }
+fn read_server(mut reader: Reader<'_>) -> RawServer {
+    const LOADINGS: [(&str, RawLoading); 3] =
+        [("upfront", RawLoading::Upfront), ("search", RawLoading::Search), ("code", RawLoading::Code)];
+    reader.later(&["tools_list"]);
     let server = RawServer {
         name: reader.get("name", text),
         tools: reader.get("tools", |n, k, s| whole(n, k, 0, 1_000_000, s)),
         tokens_per_tool: reader.get("tokens_per_tool", |n, k, s| whole(n, k, 0, 1_000_000_000, s)),
         definition_tokens: reader.get("definition_tokens", |n, k, s| whole(n, k, 0, 1_000_000_000, s)),
+        loading: reader.get("loading", |n, k, s| word(n, k, &LOADINGS, s)),
+        has_read_tokens: reader.node("read_tokens").is_some(),
+        read_tokens: reader.get("read_tokens", |n, k, s| whole(n, k, 0, 1_000_000_000, s)),
+        kept: reader.unless_off("kept", |n, k, s| whole(n, k, 0, 1_000_000_000, s)),
     };
     reader.finish();
     server

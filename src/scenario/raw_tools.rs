@@ -35,6 +35,7 @@ pub(super) struct RawTool {
     pub says_how_it_fails: bool,
     pub price_usd: Option<At<f64>>,
     pub server: Option<At<String>>,
+    pub agent: Option<At<String>>,
     pub hedge_after: Option<At<f64>>,
     pub approval: Option<At<RawApproval>>,
     pub retry: RawRetry,
@@ -69,7 +70,7 @@ pub(super) struct RawBreaker {
 }
 
 pub(super) fn read_tool(mut reader: Reader<'_>, folder: &Path, sink: &Sink) -> RawTool {
-    reader.later(&["capacity", "queue", "agent"]);
+    reader.later(&["capacity", "queue"]);
     let tool = RawTool {
         name: reader.get("name", text),
         calls: reader.get("calls", |n, k, s| distribution(n, k, Measure::Count, folder, s)),
@@ -90,6 +91,7 @@ pub(super) fn read_tool(mut reader: Reader<'_>, folder: &Path, sink: &Sink) -> R
         error_result: reader.get("error_result", |n, k, s| whole(n, k, 0, 1_000_000_000, s)),
         price_usd: reader.get("price", amount),
         server: reader.get("server", text),
+        agent: reader.get("agent", text),
         hedge_after: reader.unless_off("hedge_after", positive_duration),
         approval: reader.unless_off("approval", |node, key, _| {
             let mut reader =

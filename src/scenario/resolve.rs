@@ -5,11 +5,18 @@ use super::mistake::Mistake;
 use super::raw::{Raw, RawBreaks, RawCache};
 use super::reader::{At, Sink, complain};
 use super::tree::Span;
-use super::{PriceInfo, RunOptions, limits, tariffs, tools};
+use super::{PriceInfo, RunOptions, limits, servers, tariffs, tools};
 use crate::dist::{Dist, Whole};
-use crate::model::{Breaks, Cache, MOST_CALLS, MOST_TURNS, Model, Prompt, Timing};
+use crate::model::{Agent, Breaks, Cache, MOST_CALLS, MOST_TURNS, Model, Prompt, Routing, Timing};
 use crate::price::{Row, lifetime_label};
 use crate::stats::Target;
+
+/// Models that a model is composed of.
+pub(super) struct Parts {
+    /// Of each tool, the agent that it is.
+    pub agents: Vec<Option<Agent>>,
+    pub routing: Option<Routing>,
+}
 
 /// What [`resolve`] makes of a file.
 pub(super) struct Resolved {
@@ -21,15 +28,27 @@ pub(super) struct Resolved {
     pub notes: Vec<String>,
 }
 
+impl Resolved {
+    /// Adds what isn't said yet.
+    pub fn add_notes(&mut self, notes: Vec<String>) {
+        for note in notes {
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
+    }
+}
+
 /// The chance beyond which sizes are taken to be unreachable.
 const RARE: f64 = 1e-12;
 
 /// Checks all that spans several values and builds the model. Where something is wrong it says so and goes on with a
 /// stand-in, so that all mistakes come at once; the result counts only if none was found.
-pub(super) fn resolve(raw: &Raw, sink: &Sink) -> Resolved {
+pub(super) fn resolve(raw: &Raw, parts: Parts, sink: &Sink) -> Resolved {
     let mut notes = Vec::new();
-    let servers = tools::servers(raw, sink);
-    let (tools, phase) = tools::tools(raw, &servers, sink);
+    let servers = servers::servers(raw, sink);
+    let (tools, phase) = tools::tools(raw, &servers, parts.agents, sink);
+    let definitions = servers.definitions();
     let (tariff, price, row) = tariffs::prices(raw, sink, &mut notes);
     let cache = cache(&raw.cache, row.as_ref(), sink);
     let session = &raw.session;
@@ -48,7 +67,7 @@ pub(super) fn resolve(raw: &Raw, sink: &Sink) -> Resolved {
     let output = tokens(&session.output, "output");
     let model = Model {
         prompt: Prompt {
-            definitions: servers.iter().map(|s| s.1).collect(),
+            definitions: definitions.iter().map(|(_, tokens)| *tokens).collect(),
             system: tokens(&raw.prompt.system, "system"),
             task: tokens(&raw.prompt.task, "task"),
         },
@@ -66,9 +85,13 @@ pub(super) fn resolve(raw: &Raw, sink: &Sink) -> Resolved {
         cache,
         context: limits::context(raw, row.as_ref(), sink),
         budget: limits::budget(raw, row.as_ref(), priced, sink),
+        search: servers.search.clone(),
+        routing: parts.routing,
+        success: limits::success(raw, sink),
         tariff,
     };
     check_zero_turns(raw, sink);
+    limits::check_routing(raw, &model, sink);
     limits::check_context(raw, &model, sink);
     limits::check_budget(raw, &model, sink);
     check_timeout(raw, &model, sink);
@@ -97,8 +120,20 @@ pub(super) fn resolve(raw: &Raw, sink: &Sink) -> Resolved {
             );
         }
     }
+    for (tool, at) in model.phase.tools.iter().zip(&raw.tools) {
+        if let (Some(agent), Some(name)) = (&tool.agent, &at.value.agent)
+            && agent.model.tariff.is_some() != model.tariff.is_some()
+        {
+            complain(
+                sink,
+                Mistake::at(name.span, format!("the agent \"{}\" has prices, and its caller has none", name.value))
+                    .label("half a bill")
+                    .help("name a model, [model] name = \"claude-sonnet-4-6\", or give [price] input and output"),
+            );
+        }
+    }
     let run = run_options(raw, &model, sink);
-    Resolved { run, model, servers: servers.into_iter().map(|s| s.0).collect(), tools, price, notes }
+    Resolved { run, model, servers: definitions.into_iter().map(|(name, _)| name).collect(), tools, price, notes }
 }
 
 fn run_options(raw: &Raw, model: &Model, sink: &Sink) -> RunOptions {

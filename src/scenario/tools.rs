@@ -1,57 +1,18 @@
-//! Servers and tools: names, order, faults, retries.
+//! Tools: names, order, faults, retries.
 
 use super::mistake::Mistake;
 use super::raw::Raw;
 use super::raw_tools::{RawRetry, RawTool};
 use super::reader::{At, Sink, complain, nearest};
 use super::resolve::{finite_mean, whole_law};
+use super::servers::Servers;
 use super::tree::Span;
 use crate::dist::Dist;
-use crate::model::{Approval, Breaker, Faults, MOST_TOOLS, Phase, Retry, Tool};
+use crate::model::{Agent, Approval, Breaker, Faults, Loading, MOST_TOOLS, Phase, Retry, Tool};
 use crate::price::PicoUsd;
 
-/// Names and definition tokens of the servers.
-pub(super) fn servers(raw: &Raw, sink: &Sink) -> Vec<(String, u64)> {
-    let mut seen: Vec<(String, u64)> = Vec::new();
-    for At { value: server, span } in &raw.servers {
-        let Some(name) = &server.name else {
-            complain(sink, Mistake::at(*span, "a server needs a `name`").label("nameless"));
-            continue;
-        };
-        if seen.iter().any(|(known, _)| *known == name.value) {
-            complain(
-                sink,
-                Mistake::at(name.span, format!("there are two servers named \"{}\"", name.value))
-                    .label("the second one"),
-            );
-        }
-        let tokens = match (&server.tools, &server.tokens_per_tool, &server.definition_tokens) {
-            (Some(tools), Some(each), None) => tools.value.saturating_mul(each.value),
-            (None, None, Some(all)) => all.value,
-            _ => {
-                complain(
-                    sink,
-                    Mistake::at(name.span, "a server needs `tools` and `tokens_per_tool`, or `definition_tokens`")
-                        .label("how large are its definitions?")
-                        .help("for example tools = 14 and tokens_per_tool = 89, or definition_tokens = 1_246"),
-                );
-                0
-            }
-        };
-        if tokens > 1_000_000_000 {
-            complain(
-                sink,
-                Mistake::at(name.span, format!("its definitions come to {tokens} tokens; 1000000000 is the most"))
-                    .label("too large"),
-            );
-        }
-        seen.push((name.value.clone(), tokens.min(1_000_000_000)));
-    }
-    seen
-}
-
 /// Names of the tools, and the phase that they make up.
-pub(super) fn tools(raw: &Raw, servers: &[(String, u64)], sink: &Sink) -> (Vec<String>, Phase) {
+pub(super) fn tools(raw: &Raw, servers: &Servers, agents: Vec<Option<Agent>>, sink: &Sink) -> (Vec<String>, Phase) {
     let mut names: Vec<String> = Vec::new();
     if raw.tools.len() > MOST_TOOLS {
         let span = raw.tools[MOST_TOOLS].span;
@@ -72,9 +33,9 @@ pub(super) fn tools(raw: &Raw, servers: &[(String, u64)], sink: &Sink) -> (Vec<S
             }
         }
         if let Some(server) = &tool.server
-            && !servers.iter().any(|(name, _)| *name == server.value)
+            && servers.loading(&server.value).is_none()
         {
-            let known: Vec<&str> = servers.iter().map(|s| s.0.as_str()).collect();
+            let known: Vec<&str> = servers.all.iter().map(|server| server.name.as_str()).collect();
             unknown_name(&server.value, server.span, "server", &known, sink);
         }
     }
@@ -103,9 +64,18 @@ pub(super) fn tools(raw: &Raw, servers: &[(String, u64)], sink: &Sink) -> (Vec<S
         after.push(before);
     }
     let order = order(raw, &names, &after, sink);
-    let tools: Vec<Tool> = raw.tools.iter().map(|at| tool(&at.value, at.span, raw, sink)).collect();
+    let tools: Vec<Tool> = raw
+        .tools
+        .iter()
+        .zip(agents)
+        .map(|(at, agent)| {
+            let server = at.value.server.as_ref();
+            let loading = server.and_then(|server| servers.loading(&server.value)).unwrap_or(Loading::Upfront);
+            Tool { loading, agent, ..tool(&at.value, at.span, raw, sink) }
+        })
+        .collect();
     let breaker = breaker(raw, &tools, sink);
-    (names, Phase { tools, order, after, one_at_a_time, breaker })
+    (names, Phase { tools, order, after, one_at_a_time, breaker, code: servers.code.clone() })
 }
 
 fn breaker(raw: &Raw, tools: &[Tool], sink: &Sink) -> Option<Breaker> {
@@ -133,7 +103,7 @@ fn breaker(raw: &Raw, tools: &[Tool], sink: &Sink) -> Option<Breaker> {
     Some(Breaker { failures: failures.value, cooldown_s: cooldown.value })
 }
 
-fn unknown_name(name: &str, span: Span, what: &str, known: &[&str], sink: &Sink) {
+pub(super) fn unknown_name(name: &str, span: Span, what: &str, known: &[&str], sink: &Sink) {
     let label = nearest(name, known).map_or_else(|| "unknown".to_owned(), |near| format!("did you mean \"{near}\"?"));
     let help = if known.is_empty() {
         format!("the file has no {what}s")
@@ -220,6 +190,14 @@ fn tool(raw: &RawTool, span: Span, scenario: &Raw, sink: &Sink) -> Tool {
     let faults = faults(chances, raw.timeout, raw.has_timeout, Some(span), sink);
     let retry = retry(&[&raw.retry, &scenario.retry]);
     let approval = approval(raw, sink);
+    if let (Some(_), Some(at)) = (&raw.agent, &raw.latency) {
+        complain(
+            sink,
+            Mistake::at(at.span, "`latency` of a tool that is an agent")
+                .label("a call takes as long as its session")
+                .help("take `latency` out, or take `agent` out and make it an ordinary tool"),
+        );
+    }
     if let Some(at) = raw.hedge_after {
         let patience_s = faults.timeout_s.min(retry.deadline_s);
         if at.value >= patience_s {
@@ -269,6 +247,8 @@ fn tool(raw: &RawTool, span: Span, scenario: &Raw, sink: &Sink) -> Tool {
     let max_result = scenario.context.max_result.map_or(u64::MAX, |at| at.value);
     Tool {
         calls: whole_law(raw.calls.as_ref(), "calls", 1.0, 0, sink),
+        loading: Loading::Upfront,
+        agent: None,
         result: whole_law(raw.result.as_ref(), "result", 0.0, 0, sink).capped(max_result),
         error_result_tokens: raw.error_result.map_or(0, |at| at.value).min(max_result),
         latency_s,

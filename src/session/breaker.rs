@@ -1,12 +1,13 @@
-//! Calls that wait for a person or stand behind a breaker (MODEL.md §4.7, §4.8): what one of them meets depends on the
-//! others, so they are played event by event.
+//! Calls that wait for a person, stand behind a breaker or are sessions of an agent (MODEL.md §4.7 to §4.9): what one of
+//! them meets depends on the others, so they are played event by event.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
+use super::agent::AgentRoom;
 use super::draws::{Draws, Purpose};
 use super::phase::{Batch, BatchEnd, Beginnings, CallRun, Drawn, Span};
-use super::{PhaseTotals, Progress};
+use super::{Fate, PhaseTotals, Progress, Session};
 use crate::dist::Dist;
 use crate::model::Breaker;
 
@@ -115,6 +116,8 @@ struct Guarded<S> {
     first_attempt_s: f64,
     approval_s: f64,
     answered: bool,
+    /// Whether the session that answered it ended with an answer, where the tool is an agent.
+    agent_answered: bool,
 }
 
 #[derive(Default)]
@@ -137,17 +140,64 @@ pub(super) struct When {
     pub left_s: f64,
 }
 
+/// Plays the next attempt of a call, which starts at `now_s` and for which `left_s` are left. Where the tool is an agent,
+/// each copy of it is a session.
+#[allow(clippy::too_many_arguments)] // the batch's own and the room's; a struct would only be taken apart again
+fn attempt<D: Draws>(
+    call: &mut Guarded<D::Stream>,
+    number: usize,
+    batch: Batch<'_>,
+    session: &Session<'_, D>,
+    now_s: f64,
+    left_s: f64,
+    agents: &mut AgentRoom,
+    totals: &mut PhaseTotals,
+) -> Progress {
+    let tool = batch.tool;
+    let Some(agent) = &tool.agent else {
+        let second = |_, stream: &mut D::Stream| tool.latency_s.draw(stream);
+        let (progress, both) = call.run.attempt(batch, session.draws(), left_s, second);
+        totals.hedges += u64::from(both);
+        return progress;
+    };
+    let sent = 2 * u64::from(call.run.attempts.sent);
+    let mut play = |fate: Fate, copy: u64, start_s: f64| match fate {
+        Fate::Served | Fate::LostReply => {
+            agents.play(session, batch, agent, (number as u64, sent + copy), start_s, totals)
+        }
+        Fate::LostRequest | Fate::Rejected => (0.0, false),
+    };
+    let first_fate = call.run.fate();
+    let (first_s, first_answered) = play(first_fate, 0, now_s);
+    call.run.answer_after(first_s);
+    let (mut second_s, mut second_answered) = (f64::INFINITY, false);
+    let (progress, both) = call.run.attempt(batch, session.draws(), left_s, |fate, _| {
+        let (took_s, answered) = play(fate, 1, now_s + tool.hedge_after_s);
+        if fate == Fate::Served {
+            (second_s, second_answered) = (tool.hedge_after_s + took_s, answered);
+        }
+        took_s
+    });
+    totals.hedges += u64::from(both);
+    // the first answer counts, if only of a session that gave up
+    let first_s = if first_fate == Fate::Served { first_s } else { f64::INFINITY };
+    call.agent_answered = if second_s < first_s { second_answered } else { first_answered };
+    progress
+}
+
 /// Plays the calls of one tool. What would begin after its time doesn't happen.
 #[inline(never)]
 pub(super) fn play_guarded<D: Draws>(
     batch: Batch<'_>,
-    draws: &D,
+    session: &Session<'_, D>,
     When { start_s, left_s }: When,
     mut breaker: Option<(&Breaker, &mut BreakerState)>,
+    agents: &mut AgentRoom,
     span: &mut Span,
     totals: &mut PhaseTotals,
 ) -> BatchEnd {
     let Batch { tool, index, turn, .. } = batch;
+    let draws = session.draws();
     let mut calls: Vec<Guarded<D::Stream>> = Vec::with_capacity(batch.calls as usize);
     let mut stream =
         (!matches!(tool.latency_s, Dist::Constant(_))).then(|| draws.stream(Purpose::Latency { tool: index }, turn));
@@ -160,7 +210,15 @@ pub(super) fn play_guarded<D: Draws>(
         };
         let beginning = beginnings.draw(batch, draws, number, latency_s);
         let run = CallRun::new(number, beginning);
-        calls.push(Guarded { beginning, run, begun_s: 0.0, first_attempt_s: 0.0, approval_s: 0.0, answered: false });
+        calls.push(Guarded {
+            beginning,
+            run,
+            begun_s: 0.0,
+            first_attempt_s: 0.0,
+            approval_s: 0.0,
+            answered: false,
+            agent_answered: true,
+        });
     }
     let mut agenda = Agenda::default();
     let at_once = if batch.one_at_a_time { 1 } else { calls.len() };
@@ -199,7 +257,7 @@ pub(super) fn play_guarded<D: Draws>(
                 if call.run.attempts.sent == 0 {
                     call.first_attempt_s = at_s;
                 }
-                let progress = call.run.attempt(batch, draws, left_s - at_s, totals);
+                let progress = attempt(call, number, batch, session, start_s + at_s, left_s - at_s, agents, totals);
                 let over_s = call.first_attempt_s + call.run.attempts.elapsed_s;
                 agenda.plan(over_s, number, What::AttemptOver(admission, progress));
             }
@@ -221,7 +279,7 @@ pub(super) fn play_guarded<D: Draws>(
                 totals.sent += u64::from(call.run.attempts.sent > 0);
                 let approval_s = call.approval_s.min(left_s - call.begun_s);
                 totals.approval_s += approval_s;
-                let success = call.answered && !call.beginning.tool_fails;
+                let success = call.answered && call.agent_answered && !call.beginning.tool_fails;
                 totals.succeeded += u64::from(success);
                 end.result_tokens += if success { call.beginning.result_tokens } else { tool.error_result_tokens };
                 let retry_s = call.run.attempts.retry_s();

@@ -44,19 +44,18 @@ impl Entry {
 
     /// What a call of `prompt_tokens` at `now_s` reads.
     #[inline]
-    pub fn look_up<D: Draws>(
+    pub fn look_up(
         &self,
         cache: &Cache,
         parts: Parts,
         prompt_tokens: u64,
         now_s: f64,
-        draws: &D,
+        starts_warm: impl FnOnce() -> bool,
     ) -> (u64, bool) {
         let (valid, expired) = if self.used {
             self.valid(cache, parts, now_s)
         } else {
-            let warm = cache.warm_prefix > 0.0 && draws.uniform(Purpose::Warm, 0, 0) < cache.warm_prefix;
-            (if warm { parts.readable_prefix(cache) } else { 0 }, false)
+            (if starts_warm() { parts.readable_prefix(cache) } else { 0 }, false)
         };
         let readable = if prompt_tokens < cache.min_tokens { 0 } else { valid };
         (round_down(cache, readable), expired)

@@ -65,10 +65,39 @@ pub enum Purpose {
         tool: usize,
         call: u64,
     },
+    /// All that is drawn for the call that searches for a tool.
+    Search {
+        tool: usize,
+        search: u64,
+    },
+    /// Whether a search finds its tool, one uniform a search.
+    SearchHit {
+        tool: usize,
+    },
+    /// How long a search takes.
+    SearchLatency {
+        tool: usize,
+        search: u64,
+    },
+    /// The worlds of a tool's calls that are sessions of an agent, by attempt.
+    Agent {
+        tool: usize,
+        call: u64,
+    },
+    /// Whether the prefix of an agent's sessions is warm from elsewhere, one uniform a phase.
+    AgentWarm {
+        tool: usize,
+    },
+    /// Whether a run goes to the small model, and whether it has to be done again: two uniforms; the turn is the try.
+    Route,
+    /// Whether a run succeeds; the turn is the try.
+    Success,
+    /// The world of a session's later runs; the turn is the run.
+    Run,
 }
 
 /// A source of random streams for one session.
-pub trait Draws {
+pub trait Draws: Sized {
     /// The generator of a stream.
     type Stream: Rng;
 
@@ -84,10 +113,15 @@ pub trait Draws {
     fn uniform(&self, purpose: Purpose, turn: u64, index: u64) -> f64 {
         (self.bits(purpose, turn, index) >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
     }
+
+    /// The draws of a session within this one, or of a later run of it: a world of its own, named like a uniform.
+    #[must_use]
+    fn child(&self, purpose: Purpose, turn: u64, index: u64) -> Self;
 }
 
 /// A whole number: by inversion of one uniform where that is a look into a table, else from a stream.
-#[inline]
+#[inline(always)]
+#[allow(clippy::inline_always)] // out of line it costs a tenth of a run's time
 pub(super) fn draw_whole<D: Draws>(draws: &D, law: &Whole, purpose: Purpose, turn: u64) -> u64 {
     match law.as_constant() {
         Some(value) => value,

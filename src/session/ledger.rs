@@ -41,6 +41,8 @@ pub enum Lump {
     KeepAlive,
     /// A model call whose reply was lost.
     LostReply,
+    /// The request that searches for a tool.
+    Search,
 }
 
 /// Tokens by [`Class`], in its order.
@@ -79,7 +81,7 @@ pub struct Ledger {
     /// By tier, before the first summary and after it.
     tiers: [TierLedger; 4],
     after_summary: bool,
-    lumps: [[Tokens; 2]; 3],
+    lumps: [[Tokens; 2]; 4],
     any_lump: bool,
 }
 
@@ -102,7 +104,7 @@ pub struct Bill {
     /// Money for the output of turns.
     pub output: PicoUsd,
     /// Money by [`Lump`], input and output.
-    pub lumps: [PicoUsd; 3],
+    pub lumps: [PicoUsd; 4],
     /// Money for all input.
     pub input: PicoUsd,
     /// Money for all output.
@@ -112,6 +114,29 @@ pub struct Bill {
 }
 
 impl Bill {
+    /// Adds the bill of a further run.
+    pub(super) fn add(&mut self, next: &Bill) {
+        for (sum, tokens) in self.classes.iter_mut().zip(next.classes) {
+            *sum += tokens;
+        }
+        self.definitions.resize(self.definitions.len().max(next.definitions.len()), PicoUsd::default());
+        for (sum, more) in self.definitions.iter_mut().zip(&next.definitions) {
+            *sum += *more;
+        }
+        for (sum, more) in self.lumps.iter_mut().zip(next.lumps) {
+            *sum += more;
+        }
+        self.output_tokens += next.output_tokens;
+        self.definition_tokens += next.definition_tokens;
+        self.system += next.system;
+        self.task += next.task;
+        self.history += next.history;
+        self.output += next.output;
+        self.input += next.input;
+        self.all_output += next.all_output;
+        self.input_without_cache += next.input_without_cache;
+    }
+
     /// Prompt tokens in a class.
     pub fn tokens(&self, class: Class) -> u64 {
         self.classes[class as usize]

@@ -2,11 +2,12 @@
 
 use rand::RngExt;
 
+use super::agent::{AgentRoom, AgentSums, NodeTotals};
 use super::breaker::{BreakerState, When, play_guarded};
 use super::draws::{Draws, Purpose, draw_whole};
-use super::{AttemptEnd, Attempts, Fate, Progress, Request};
+use super::{AttemptEnd, Attempts, Fate, Progress, Request, Session};
 use crate::dist::Dist;
-use crate::model::{Model, Tool};
+use crate::model::{CodeServer, Loading, Model, Tool};
 use crate::price::PicoUsd;
 
 /// What the tool phases of a session came to, summed.
@@ -36,6 +37,8 @@ pub struct PhaseTotals {
     pub fees: PicoUsd,
     /// Money for executions after the first.
     pub duplicate_fees: PicoUsd,
+    /// What the agents came to that were called.
+    pub agents: AgentSums,
 }
 
 /// One tool phase.
@@ -68,6 +71,31 @@ pub struct Workspace {
     spans: Vec<Span>,
     per_tool: Vec<ToolTotals>,
     breakers: Vec<BreakerState>,
+    code: Vec<CodeUse>,
+    pub(super) agents: AgentRoom,
+}
+
+/// What the tools of a server that is called from code did.
+#[derive(Debug, Clone, Copy, Default)]
+struct CodeUse {
+    /// Whether its definitions were read in this session.
+    read: bool,
+    /// Calls of the phase, and the tokens of their results.
+    calls: u64,
+    result_tokens: u64,
+}
+
+impl CodeUse {
+    /// Tokens of a phase that enter the history (MODEL.md §4.11).
+    fn close_phase(&mut self, server: &CodeServer) -> u64 {
+        let mut tokens = self.result_tokens.min(server.kept_tokens);
+        if self.calls > 0 && !self.read {
+            self.read = true;
+            tokens += server.read_tokens;
+        }
+        (self.calls, self.result_tokens) = (0, 0);
+        tokens
+    }
 }
 
 impl Workspace {
@@ -82,11 +110,30 @@ impl Workspace {
             self.breakers.clear();
             self.breakers.resize(tools, BreakerState::default());
         }
+        self.code.clear();
+        self.code.resize(model.phase.code.len(), CodeUse::default());
+        if model.has_agents() {
+            self.agents.start_session(model.nodes());
+        }
+    }
+
+    /// Before a further run of the same session.
+    pub fn start_run(&mut self) {
+        self.spans.fill(Span::default());
+        self.breakers.fill(BreakerState::default());
+        self.code.fill(CodeUse::default());
+        self.agents.start_run();
     }
 
     /// What each tool did since the session started.
     pub fn per_tool(&self) -> &[ToolTotals] {
         &self.per_tool
+    }
+
+    /// What the sessions at each node of the tree of agents came to since the session started; the first node, the
+    /// main agent itself, is left empty.
+    pub fn per_node(&self) -> &[NodeTotals] {
+        &self.agents.nodes
     }
 }
 
@@ -109,23 +156,23 @@ pub(super) struct BatchEnd {
     pub result_tokens: u64,
 }
 
-/// Plays the phase after call `turn`, which begins at `now_s` and may last `left_s`, where nothing is shared with other
-/// sessions, and adds to `totals`. What would begin later than that doesn't happen. The calls of a tool start when all
+/// Plays the phase after call `turn` of a session, which begins at `now_s`, where nothing is shared with other sessions,
+/// and adds to `totals`. What would begin after a budget of time is used up doesn't happen. The calls of a tool start when all
 /// calls of the tools that it waits for are done; a tool that makes no call this time passes its own start on.
 #[inline(always)]
 #[allow(clippy::inline_always)] // out of line it costs a fifth of a run's time
 pub fn play_phase<D: Draws>(
-    model: &Model,
-    draws: &D,
+    session: &Session<'_, D>,
     turn: u64,
     now_s: f64,
-    left_s: f64,
     room: &mut Workspace,
     totals: &mut PhaseTotals,
 ) -> PhaseEnd {
-    let phase = &model.phase;
+    let (phase, draws, left_s) = (&session.model.phase, session.draws(), session.time_left_s(now_s));
     let mut end = PhaseEnd::default();
     let (mut last, mut active, mut only) = (None, 0, 0);
+    let mut agents_called = false;
+    let (searches, from_code) = (session.searches(), !phase.code.is_empty());
     for &index in &phase.order {
         let tool = &phase.tools[index];
         let start_s = phase.after[index].iter().map(|&before| room.spans[before].end_s).fold(0.0, f64::max);
@@ -135,15 +182,22 @@ pub fn play_phase<D: Draws>(
             calls = 0;
         }
         let batch = Batch { tool, index, one_at_a_time: phase.one_at_a_time, turn, calls };
+        let given_up = searches && session.is_given_up(index);
         // filled in place: a small struct that is returned and stored at once stalls the processor
         let span = &mut room.spans[index];
         span.calls = calls;
         let played = if calls == 0 {
             BatchEnd::default()
-        } else if tool.approval.is_some() || phase.breaker.is_some() || left_s < f64::INFINITY {
+        } else if given_up {
+            totals.calls += calls;
+            BatchEnd { duration_s: 0.0, result_tokens: calls * tool.error_result_tokens }
+        } else if tool.approval.is_some() || phase.breaker.is_some() || left_s < f64::INFINITY || tool.agent.is_some() {
             let breaker = phase.breaker.as_ref().zip(room.breakers.get_mut(index));
             let when = When { start_s: now_s + start_s, left_s: left_s - start_s };
-            play_guarded(batch, draws, when, breaker, span, totals)
+            if tool.agent.is_some() && !std::mem::replace(&mut agents_called, true) {
+                room.agents.start_phase();
+            }
+            play_guarded(batch, session, when, breaker, &mut room.agents, span, totals)
         } else {
             play_tool(batch, draws, span, totals)
         };
@@ -156,10 +210,23 @@ pub fn play_phase<D: Draws>(
             end.duration_s = end_s;
             last = Some(index);
         }
-        if calls > 0 {
+        if calls > 0 && !given_up {
             (active, only) = (active + 1, index);
         }
-        end.result_tokens += played.result_tokens;
+        if from_code
+            && let Loading::Code { server } = tool.loading
+            && let Some(used) = room.code.get_mut(server)
+        {
+            used.calls += calls;
+            used.result_tokens += played.result_tokens;
+        } else {
+            end.result_tokens += played.result_tokens;
+        }
+    }
+    if from_code {
+        for (used, server) in room.code.iter_mut().zip(&phase.code) {
+            end.result_tokens += used.close_phase(server);
+        }
     }
     if active == 1 && end.duration_s > 0.0 {
         // the path through the others takes no time
@@ -330,31 +397,40 @@ impl<S: rand::Rng> CallRun<S> {
         Self { number, attempts: Attempts::default(), fate: drawn.fate, latency_s: drawn.latency_s, stream: None }
     }
 
-    /// Plays the next attempt; no second copy is sent at the call's deadline or after `left_s`.
+    /// What its next attempt will meet.
+    pub fn fate(&self) -> Fate {
+        self.fate
+    }
+
+    /// How long the next attempt will take to be answered, where that isn't drawn, s.
+    pub fn answer_after(&mut self, latency_s: f64) {
+        self.latency_s = latency_s;
+    }
+
+    /// Plays the next attempt, and says whether a second copy was sent, which `second` gives its latency: not at the
+    /// call's deadline or after `left_s`.
     pub fn attempt<D: Draws<Stream = S>>(
         &mut self,
         batch: Batch<'_>,
         draws: &D,
         left_s: f64,
-        totals: &mut PhaseTotals,
-    ) -> Progress {
+        second: impl FnOnce(Fate, &mut S) -> f64,
+    ) -> (Progress, bool) {
         let Batch { tool, index, turn, .. } = batch;
         let stream =
             self.stream.get_or_insert_with(|| draws.stream(Purpose::Retry { tool: index, call: self.number }, turn));
         let first = request(tool, self.fate, self.latency_s, stream);
         let left_s = left_s.min(tool.retry.deadline_s - self.attempts.elapsed_s);
-        let end = if tool.hedge_after_s < left_s {
-            let (end, both) = AttemptEnd::hedged(tool.faults.timeout_s, tool.hedge_after_s, first, || {
+        let (end, both) = if tool.hedge_after_s < left_s {
+            AttemptEnd::hedged(tool.faults.timeout_s, tool.hedge_after_s, first, || {
                 let fate = Fate::of(&tool.faults, stream.random::<f64>());
-                let latency_s = tool.latency_s.draw(stream);
+                let latency_s = second(fate, stream);
                 request(tool, fate, latency_s, stream)
-            });
-            totals.hedges += u64::from(both);
-            end
+            })
         } else {
-            AttemptEnd::of(tool.faults.timeout_s, first)
+            (AttemptEnd::of(tool.faults.timeout_s, first), false)
         };
-        self.attempts.attempted(&tool.retry, end)
+        (self.attempts.attempted(&tool.retry, end), both)
     }
 
     /// Draws the wait after a failed attempt and what the next attempt will meet.
@@ -400,7 +476,9 @@ fn play_troubled_call<D: Draws>(
 ) -> Troubled {
     let mut run = CallRun::new(number, beginning);
     let answered = loop {
-        let mut progress = run.attempt(batch, draws, f64::INFINITY, totals);
+        let second = |_, stream: &mut D::Stream| batch.tool.latency_s.draw(stream);
+        let (mut progress, both) = run.attempt(batch, draws, f64::INFINITY, second);
+        totals.hedges += u64::from(both);
         if progress == Progress::Wait {
             progress = run.wait(batch.tool);
         }

@@ -1,5 +1,6 @@
 //! What is known of a session when it is over: one flat record.
 
+use super::agent::AgentSums;
 use super::ledger::{Bill, Class};
 use super::phase::PhaseTotals;
 use crate::model::Budget;
@@ -74,8 +75,18 @@ pub struct Record {
     pub stopped_by: Option<Limit>,
     /// What the call could have cost that a budget of dollars refused.
     pub refused_worst: PicoUsd,
-    /// Whether a budget refused a call that would have followed another one.
-    pub refused_after_gap: bool,
+    /// Calls that would have followed another one and were refused by a budget.
+    pub refused_gaps: u64,
+    /// Runs of the session: on a small model, again without it, again until it succeeds.
+    pub runs: u64,
+    /// Those of them on the small model.
+    pub small_runs: u64,
+    /// Tries that began on the small model and were done again without it.
+    pub redone: u64,
+    /// Tries: a run, or one on the small model with the one that replaced it.
+    pub tries: u64,
+    /// Whether the last of them succeeded.
+    pub succeeded: bool,
     /// Money, all zero where there are no prices.
     pub cost: PicoUsd,
     pub cost_input: PicoUsd,
@@ -90,15 +101,24 @@ pub struct Record {
     pub cache_read_tokens: u64,
     pub cache_write_tokens: u64,
     pub output_tokens: u64,
+    /// Of the agents that were called; not counted in the fields above, but for `cost`.
+    pub agents: AgentSums,
     /// Tokens of definitions sent over all calls.
     pub definition_tokens: u64,
     /// Messages whose loop was begun.
     pub messages: u64,
     pub turns: u64,
+    /// Times between two calls.
+    pub gaps: u64,
     /// Turns whose call was answered.
     pub answered_turns: u64,
     /// Summary calls.
     pub summaries: u64,
+    /// Calls that searched for a tool.
+    pub searches: u64,
+    /// Tools that had to be searched for, and those of them that were found.
+    pub tools_needed: u64,
+    pub tools_found: u64,
     /// Pings that kept the cache warm.
     pub keep_alive_pings: u64,
     /// Tokens that they read.
@@ -144,6 +164,8 @@ pub struct Record {
     pub writing_s: f64,
     /// Time of summary calls.
     pub summary_s: f64,
+    /// Time of searches for tools: their calls and what they wait for.
+    pub search_s: f64,
     /// Part of `tool_s` in which the longest path repeated something.
     pub tool_retry_s: f64,
     /// Part of `tool_s` in which the longest path waited for a person.
@@ -153,6 +175,68 @@ pub struct Record {
 }
 
 impl Record {
+    /// Adds a further run of the same session: sums add up, and it ended as the last run did.
+    pub(super) fn add(&mut self, next: &Record) {
+        let before = std::mem::replace(self, *next);
+        self.refused_gaps += before.refused_gaps;
+        self.runs += before.runs;
+        self.small_runs += before.small_runs;
+        self.redone += before.redone;
+        self.tries += before.tries;
+        self.cost += before.cost;
+        self.agents += before.agents;
+        self.cost_input += before.cost_input;
+        self.cost_output += before.cost_output;
+        self.cost_tools += before.cost_tools;
+        self.cost_input_without_cache += before.cost_input_without_cache;
+        self.duplicate_fees += before.duplicate_fees;
+        self.input_tokens += before.input_tokens;
+        self.uncached_tokens += before.uncached_tokens;
+        self.cache_read_tokens += before.cache_read_tokens;
+        self.cache_write_tokens += before.cache_write_tokens;
+        self.output_tokens += before.output_tokens;
+        self.definition_tokens += before.definition_tokens;
+        self.messages += before.messages;
+        self.turns += before.turns;
+        self.gaps += before.gaps;
+        self.answered_turns += before.answered_turns;
+        self.summaries += before.summaries;
+        self.searches += before.searches;
+        self.tools_needed += before.tools_needed;
+        self.tools_found += before.tools_found;
+        self.search_s += before.search_s;
+        self.keep_alive_pings += before.keep_alive_pings;
+        self.keep_alive_tokens += before.keep_alive_tokens;
+        self.model_calls += before.model_calls;
+        self.model_attempts += before.model_attempts;
+        self.model_executions += before.model_executions;
+        self.tool_calls += before.tool_calls;
+        self.sent_calls += before.sent_calls;
+        self.attempts += before.attempts;
+        self.executions += before.executions;
+        self.hedges += before.hedges;
+        self.refused_calls += before.refused_calls;
+        self.duplicates += before.duplicates;
+        self.succeeded_calls += before.succeeded_calls;
+        self.expired_gaps += before.expired_gaps;
+        self.breaks += before.breaks;
+        self.phases += before.phases;
+        self.latency_s += before.latency_s;
+        self.model_s += before.model_s;
+        self.tool_s += before.tool_s;
+        self.retry_wait_s += before.retry_wait_s;
+        self.model_wait_s += before.model_wait_s;
+        self.model_lost_s += before.model_lost_s;
+        self.approval_s += before.approval_s;
+        self.think_s += before.think_s;
+        self.first_token_s += before.first_token_s;
+        self.writing_s += before.writing_s;
+        self.summary_s += before.summary_s;
+        self.tool_retry_s += before.tool_retry_s;
+        self.tool_approval_s += before.tool_approval_s;
+        self.phase_s_squared += before.phase_s_squared;
+    }
+
     pub(super) fn add_phases(&mut self, phases: &PhaseTotals) {
         self.tool_calls = phases.calls;
         self.sent_calls = phases.sent;
@@ -166,6 +250,7 @@ impl Record {
         self.retry_wait_s += phases.retry_wait_s;
         self.cost_tools = phases.fees + phases.duplicate_fees;
         self.duplicate_fees = phases.duplicate_fees;
+        self.agents = phases.agents;
     }
 
     pub(super) fn add_bill(&mut self, bill: &Bill) {
@@ -178,7 +263,7 @@ impl Record {
         self.cost_input = bill.input;
         self.cost_output = bill.all_output;
         self.cost_input_without_cache = bill.input_without_cache;
-        self.cost = self.cost_input + self.cost_output + self.cost_tools;
+        self.cost = self.cost_input + self.cost_output + self.cost_tools + self.agents.cost();
     }
 }
 

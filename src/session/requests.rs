@@ -15,6 +15,7 @@ impl<D: Draws> Session<'_, D> {
         let max_output = match self.kind {
             Kind::Turn => budget.max_output_tokens,
             Kind::Summary => model.context.summary_tokens,
+            Kind::Search => self.search_output(),
         };
         let worst = worst_case(model, self.parts.prefix, self.prompt_tokens, max_output);
         let out_of_time = self.time_left_s(now_s) <= 0.0;
@@ -22,7 +23,7 @@ impl<D: Draws> Session<'_, D> {
         if let Some(limit) = limit {
             self.stop(limit);
             self.record.refused_worst = worst.usd;
-            self.record.refused_after_gap = self.turn > 0 && !self.is_under_way();
+            self.record.refused_gaps = u64::from(self.turn > 0 && !self.is_under_way());
         }
         limit.is_some()
     }
@@ -66,6 +67,7 @@ impl<D: Draws> Session<'_, D> {
             _ if PLAIN => None,
             (false, _) => Some(Lump::LostReply),
             (true, Kind::Summary) => Some(Lump::Compaction),
+            (true, Kind::Search) => Some(Lump::Search),
             (true, Kind::Turn) => None,
         };
         match lump {

@@ -9,6 +9,8 @@ pub enum Step {
     Call(Call),
     /// So much time has to pass, s: between two attempts, or until the user's next message.
     Wait(f64),
+    /// The tool phase of the turn with this number, where something lay between them: its tools were searched for.
+    Tools(u64),
     /// Nothing: it is over.
     End(Outcome),
 }
@@ -16,7 +18,7 @@ pub enum Step {
 /// One attempt of a model call.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Call {
-    /// The turn's number, from 1; of a summary, the turn that it comes before.
+    /// The turn's number, from 1; of a summary, the turn that it comes before; of a search, the turn that it is for.
     pub turn: u64,
     /// What it is for.
     pub kind: Kind,
@@ -43,6 +45,8 @@ pub enum Kind {
     Turn,
     /// A summary that replaces the messages.
     Summary,
+    /// A search for a tool.
+    Search,
 }
 
 /// What comes after an attempt of a model call.
@@ -52,6 +56,6 @@ pub enum Then {
     Tools,
     /// The turn is over without one: it was the answer, or a limit was passed.
     TurnOver,
-    /// The turn goes on: this was a summary, or the attempt failed.
+    /// The turn goes on: this was a summary or a search, the attempt failed, or a tool has to be found first.
     GoesOn,
 }

@@ -47,15 +47,17 @@ macro_rules! quantities {
 
 quantities! {
     CostUsd "cost_usd" Usd |r| r.cost.usd();
-    CostInputUsd "cost_input_usd" Usd |r| r.cost_input.usd();
-    CostOutputUsd "cost_output_usd" Usd |r| r.cost_output.usd();
-    CostToolsUsd "cost_tools_usd" Usd |r| r.cost_tools.usd();
-    CostInputWithoutCacheUsd "cost_input_without_cache_usd" Usd |r| r.cost_input_without_cache.usd();
-    InputTokens "input_tokens" Tokens |r| r.input_tokens as f64;
-    UncachedTokens "uncached_tokens" Tokens |r| r.uncached_tokens as f64;
-    CacheReadTokens "cache_read_tokens" Tokens |r| r.cache_read_tokens as f64;
-    CacheWriteTokens "cache_write_tokens" Tokens |r| r.cache_write_tokens as f64;
-    OutputTokens "output_tokens" Tokens |r| r.output_tokens as f64;
+    CostInputUsd "cost_input_usd" Usd |r| (r.cost_input + r.agents.cost_input).usd();
+    CostOutputUsd "cost_output_usd" Usd |r| (r.cost_output + r.agents.cost_output).usd();
+    CostToolsUsd "cost_tools_usd" Usd |r| (r.cost_tools + r.agents.cost_tools).usd();
+    CostInputWithoutCacheUsd "cost_input_without_cache_usd" Usd |r| {
+        (r.cost_input_without_cache + r.agents.cost_input_without_cache).usd()
+    };
+    InputTokens "input_tokens" Tokens |r| (r.input_tokens + r.agents.input_tokens()) as f64;
+    UncachedTokens "uncached_tokens" Tokens |r| (r.uncached_tokens + r.agents.uncached_tokens) as f64;
+    CacheReadTokens "cache_read_tokens" Tokens |r| (r.cache_read_tokens + r.agents.cache_read_tokens) as f64;
+    CacheWriteTokens "cache_write_tokens" Tokens |r| (r.cache_write_tokens + r.agents.cache_write_tokens) as f64;
+    OutputTokens "output_tokens" Tokens |r| (r.output_tokens + r.agents.output_tokens) as f64;
     Turns "turns" Count |r| r.turns as f64;
     ToolCalls "tool_calls" Count |r| r.tool_calls as f64;
     Attempts "attempts" Count |r| r.attempts as f64;
@@ -74,15 +76,23 @@ quantities! {
     Summaries "summaries" Count |r| r.summaries as f64;
     KeepAlivePings "keep_alive_pings" Count |r| r.keep_alive_pings as f64;
     CacheBreaks "cache_breaks" Count |r| r.breaks as f64;
+    Runs "runs" Count |r| r.runs as f64;
+    Searches "tool_searches" Count |r| r.searches as f64;
+    SearchS "tool_search_s" Seconds |r| r.search_s;
     SucceededCalls "succeeded_calls" Count |r| r.succeeded_calls as f64;
-    TotalTokens "total_tokens" Tokens |r| (r.input_tokens + r.output_tokens) as f64;
+    TotalTokens "total_tokens" Tokens |r| (r.input_tokens + r.output_tokens + r.agents.tokens()) as f64;
+    OwnInputUsd "own_input_usd" Usd |r| r.cost_input.usd();
+    OwnOutputUsd "own_output_usd" Usd |r| r.cost_output.usd();
+    OwnInputTokens "own_input_tokens" Tokens |r| r.input_tokens as f64;
+    OwnOutputTokens "own_output_tokens" Tokens |r| r.output_tokens as f64;
+    ToolsNeeded "tools_needed" Count |r| r.tools_needed as f64;
+    ToolsFound "tools_found" Count |r| r.tools_found as f64;
+    Served "served" Count |r| f64::from(u8::from(r.tools_found == r.tools_needed));
     CallTokens "call_tokens" Tokens |r| (r.input_tokens - r.keep_alive_tokens) as f64;
     CallReadTokens "call_read_tokens" Tokens |r| (r.cache_read_tokens - r.keep_alive_tokens) as f64;
     ToolRetryWaitS "tool_retry_wait_s" Seconds |r| r.retry_wait_s - r.model_wait_s;
-    Gaps "gaps" Count |r| (r.turns + r.summaries).saturating_sub(1) as f64;
-    PingGaps "ping_gaps" Count |r| {
-        ((r.turns + r.summaries).saturating_sub(1) + u64::from(r.refused_after_gap)) as f64
-    };
+    Gaps "gaps" Count |r| r.gaps as f64;
+    PingGaps "ping_gaps" Count |r| (r.gaps + r.refused_gaps) as f64;
     AnsweredTurns "answered_turns" Count |r| r.answered_turns as f64;
     Phases "phases" Count |r| r.phases as f64;
     FirstTokenS "first_token_sum_s" Seconds |r| r.first_token_s;
@@ -93,6 +103,10 @@ quantities! {
     ModelCalls "model_calls" Count |r| r.model_calls as f64;
     ModelExecutions "model_executions" Count |r| r.model_executions as f64;
     BudgetStopped "budget_stopped" Count |r| f64::from(u8::from(r.stopped_by.is_some()));
+    Success "successes" Count |r| f64::from(u8::from(r.succeeded));
+    Tries "tries" Count |r| r.tries as f64;
+    SmallRuns "small_runs" Count |r| r.small_runs as f64;
+    Redone "redone" Count |r| r.redone as f64;
     Answered "answered" Count |r| f64::from(u8::from(r.outcome == Outcome::Answered));
     One "sessions" Count |_| 1.0;
 }
@@ -103,8 +117,8 @@ pub struct Metric(Quantity);
 
 impl Metric {
     /// Every metric, in the order of the report.
-    pub const ALL: [Metric; 28] = {
-        let mut all = [Metric(Quantity::CostUsd); 28];
+    pub const ALL: [Metric; 31] = {
+        let mut all = [Metric(Quantity::CostUsd); 31];
         let mut index = 0;
         while index < all.len() {
             all[index] = Metric(Quantity::ALL[index]);
@@ -153,6 +167,20 @@ impl Quantity {
                 | Quantity::RefusedCalls
                 | Quantity::BudgetStopped
                 | Quantity::TotalTokens
+                | Quantity::Runs
+                | Quantity::Searches
+                | Quantity::SearchS
+                | Quantity::OwnInputUsd
+                | Quantity::OwnOutputUsd
+                | Quantity::OwnInputTokens
+                | Quantity::OwnOutputTokens
+                | Quantity::ToolsNeeded
+                | Quantity::ToolsFound
+                | Quantity::Served
+                | Quantity::Success
+                | Quantity::Tries
+                | Quantity::SmallRuns
+                | Quantity::Redone
         )
     }
 
@@ -162,12 +190,13 @@ impl Quantity {
         let priced = model.tariff.is_some();
         match self {
             Quantity::CostUsd | Quantity::CostInputUsd | Quantity::CostOutputUsd => priced,
-            Quantity::CostToolsUsd => priced && tools.iter().any(|t| t.price.0 > 0),
-            Quantity::CostInputWithoutCacheUsd => priced && model.cache.enabled,
-            Quantity::CacheReadTokens | Quantity::CacheWriteTokens | Quantity::ExpiredGaps => model.cache.enabled,
+            Quantity::CostToolsUsd => priced && any_below(model, &|model| model.phase.tools.iter().any(|t| t.price.0 > 0)),
+            Quantity::CostInputWithoutCacheUsd => priced && any_below(model, &|model| model.cache.enabled),
+            Quantity::ExpiredGaps => model.cache.enabled,
+            Quantity::CacheReadTokens | Quantity::CacheWriteTokens => any_below(model, &|model| model.cache.enabled),
             Quantity::ToolCalls | Quantity::Attempts | Quantity::Executions => !tools.is_empty(),
-            Quantity::InputTokens | Quantity::UncachedTokens => sends_tokens(model),
-            Quantity::OutputTokens => model.output.as_constant() != Some(0),
+            Quantity::InputTokens | Quantity::UncachedTokens => any_below(model, &sends_tokens),
+            Quantity::OutputTokens => any_below(model, &|model| model.output.as_constant() != Some(0)),
             Quantity::ToolS => tools.iter().any(takes_time),
             Quantity::Duplicates => can_duplicate(model),
             Quantity::RetryWaitS => {
@@ -184,8 +213,21 @@ impl Quantity {
             Quantity::CacheBreaks => model.cache.breaks.any(),
             Quantity::RefusedCalls => model.phase.breaker.is_some(),
             Quantity::BudgetStopped | Quantity::TotalTokens => model.budget.any(),
+            Quantity::Runs => can_run_again(model),
+            Quantity::Searches
+            | Quantity::ToolsNeeded
+            | Quantity::ToolsFound
+            | Quantity::Served => model.searches(),
+            Quantity::SearchS => model.searches() && (model_takes_time(model) || search_takes_time(model)),
+            Quantity::OwnInputUsd
+            | Quantity::OwnOutputUsd
+            | Quantity::OwnInputTokens
+            | Quantity::OwnOutputTokens => model.has_agents(),
+            Quantity::Success => model.success.is_some(),
+            Quantity::Tries => !model.is_one_run(),
+            Quantity::SmallRuns | Quantity::Redone => model.routing.is_some(),
             Quantity::ModelS => model_takes_time(model),
-            Quantity::LatencyS => model_takes_time(model) || tools.iter().any(takes_time),
+            Quantity::LatencyS => model_takes_time(model) || tools.iter().any(takes_time) || search_takes_time(model),
             _ => true,
         }
     }
@@ -198,6 +240,9 @@ fn above_zero(law: &Dist) -> bool {
 fn takes_time(tool: &Tool) -> bool {
     let rejections = tool.faults.rejected > 0.0
         && (above_zero(&tool.reject_latency_s) || (tool.retry.attempts > 1 && tool.retry.base_s > 0.0));
+    if tool.agent.as_ref().is_some_and(|agent| Quantity::LatencyS.applies(&agent.model)) {
+        return true;
+    }
     let people = tool.approval.as_ref().is_some_and(|approval| above_zero(&approval.wait_s));
     above_zero(&tool.latency_s) || tool.faults.timeout_s.is_finite() || rejections || people
 }
@@ -210,6 +255,17 @@ fn can_duplicate(model: &Model) -> bool {
     model.phase.tools.iter().any(Tool::can_run_twice)
 }
 
+/// Whether something holds of a model or of an agent below it.
+fn any_below(model: &Model, holds: &dyn Fn(&Model) -> bool) -> bool {
+    let agents = model.phase.tools.iter().filter_map(|tool| tool.agent.as_ref());
+    holds(model) || agents.into_iter().any(|agent| any_below(&agent.model, holds))
+}
+
+fn can_run_again(model: &Model) -> bool {
+    model.routing.as_ref().is_some_and(|routing| routing.redo > 0.0)
+        || model.success.is_some_and(|wanted| wanted.attempts > 1)
+}
+
 fn sends_tokens(model: &Model) -> bool {
     let some = |law: &Whole| law.as_constant() != Some(0);
     let prompt = &model.prompt;
@@ -219,6 +275,10 @@ fn sends_tokens(model: &Model) -> bool {
         || some(&model.output)
         || (!model.conversation.is_single() && some(&model.conversation.message))
         || model.phase.tools.iter().any(|t| some(&t.result) || t.error_result_tokens > 0)
+}
+
+fn search_takes_time(model: &Model) -> bool {
+    model.searches() && model.search.as_ref().is_some_and(|search| above_zero(&search.latency_s))
 }
 
 fn first_token_takes_time(model: &Model) -> bool {
@@ -269,6 +329,13 @@ rates! {
     CacheBroken Some("cache_broken"), CacheBreaks / Gaps;
     PingsPerGap Some("keep_alive_pings_per_gap"), KeepAlivePings / PingGaps;
     BudgetStopped Some("budget_stopped"), BudgetStopped / One;
+    Served Some("served"), Served / One;
+    ToolsFound Some("tools_found"), ToolsFound / ToolsNeeded;
+    RunsOnSmallModel Some("runs_on_small_model"), SmallRuns / Tries;
+    Redone Some("redone"), Redone / Tries;
+    Success Some("success"), Success / One;
+    SuccessPerTry Some("success_per_try"), Success / Tries;
+    CostPerSuccess Some("cost_per_success_usd"), CostUsd / Success;
     Answered Some("answered"), Answered / One;
     RetryWaitPerCall None, ToolRetryWaitS / ToolCalls;
     TurnLatency None, LatencyS / Turns;
@@ -289,6 +356,12 @@ impl Rate {
                 | Rate::GapExpired
                 | Rate::CacheBroken
                 | Rate::BudgetStopped
+                | Rate::Served
+                | Rate::ToolsFound
+                | Rate::RunsOnSmallModel
+                | Rate::Redone
+                | Rate::Success
+                | Rate::SuccessPerTry
                 | Rate::Answered
         )
     }
@@ -304,14 +377,22 @@ impl Rate {
             Rate::DuplicatesPerCall => can_duplicate(model),
             Rate::AttemptsPerCall | Rate::ExecutionsPerCall => model.phase.tools.iter().any(can_fail),
             Rate::Availability => model.phase.tools.iter().any(|t| can_fail(t) || t.error > 0.0),
-            Rate::CacheHit | Rate::GapExpired => model.cache.enabled,
+            Rate::CacheHit => Quantity::CacheReadTokens.applies(model),
+            Rate::GapExpired => model.cache.enabled,
             Rate::HedgesPerCall
             | Rate::BreakerRefused
             | Rate::ModelAttemptsPerCall
             | Rate::ModelExecutionsPerCall
             | Rate::CacheBroken
             | Rate::PingsPerGap
-            | Rate::BudgetStopped => self.parts().0.applies(model),
+            | Rate::BudgetStopped
+            | Rate::Served
+            | Rate::ToolsFound
+            | Rate::RunsOnSmallModel
+            | Rate::Redone
+            | Rate::Success => self.parts().0.applies(model),
+            Rate::SuccessPerTry => model.success.is_some_and(|wanted| wanted.attempts > 1),
+            Rate::CostPerSuccess => model.success.is_some() && model.tariff.is_some(),
             Rate::RetryWaitPerCall => Quantity::RetryWaitS.applies(model) && !model.phase.tools.is_empty(),
             Rate::TurnLatency => Metric(Quantity::LatencyS).applies(model),
             Rate::MessageLatency => Quantity::Messages.applies(model) && Quantity::LatencyS.applies(model),

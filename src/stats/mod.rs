@@ -9,6 +9,7 @@
 
 mod metric;
 mod moments;
+mod nodes;
 mod quantile;
 mod sample;
 mod stopping;
@@ -18,6 +19,7 @@ mod turn_costs;
 
 pub use metric::{Metric, Quantity, Rate, Unit};
 pub use moments::{Covariance, Estimate, Moments};
+pub use nodes::NodeSummary;
 pub use quantile::{QUANTILES, QuantileEstimate, quantile_name, quantile_ranks};
 pub use sample::{MOST_EXACT_SESSIONS, Sample, Sources, Stopped, Times};
 pub use stopping::{Target, TargetError, next_size};

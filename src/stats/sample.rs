@@ -2,11 +2,12 @@
 
 use super::metric::{Metric, Quantity, Rate};
 use super::moments::{Covariance, Estimate, Moments};
+use super::nodes::{NodeSample, NodeSummary};
 use super::store::Store;
 use crate::engine::{CHUNK, Collect};
 use crate::model::Model;
 use crate::price::PicoUsd;
-use crate::session::{Bill, Limit, Lump, Outcome, Record, ToolTotals, Turn};
+use crate::session::{Bill, Limit, Lump, Outcome, Record, Turn, Workspace};
 
 /// Up to here every session's values are kept; beyond, quantiles come from histograms and memory stays flat.
 pub const MOST_EXACT_SESSIONS: u64 = 10_000_000;
@@ -34,6 +35,10 @@ pub struct Sources {
     pub keep_alive: PicoUsd,
     /// Model calls whose reply was lost.
     pub lost_replies: PicoUsd,
+    /// Requests that searched for a tool.
+    pub searches: PicoUsd,
+    /// Sessions of other agents that were called.
+    pub agents: PicoUsd,
 }
 
 /// Time by where it went, summed over sessions, s; the parts sum to the latency.
@@ -52,6 +57,8 @@ pub struct Times {
     pub people_s: f64,
     /// Summary calls.
     pub compaction_s: f64,
+    /// Searches for tools, their calls among them.
+    pub searches_s: f64,
 }
 
 impl Times {
@@ -64,6 +71,7 @@ impl Times {
             retries_s: record.tool_retry_s + record.model_lost_s + record.model_wait_s,
             people_s: record.tool_approval_s,
             compaction_s: record.summary_s,
+            searches_s: record.search_s,
         }
     }
 
@@ -74,11 +82,12 @@ impl Times {
         self.retries_s += other.retries_s;
         self.people_s += other.people_s;
         self.compaction_s += other.compaction_s;
+        self.searches_s += other.searches_s;
     }
 
     /// The sum of all, s.
     pub fn total_s(&self) -> f64 {
-        self.first_token_s + self.writing_s + self.tools_s + self.retries_s + self.people_s + self.compaction_s
+        self.first_token_s + self.writing_s + self.tools_s + self.retries_s + self.people_s + self.compaction_s + self.searches_s
     }
 }
 
@@ -98,7 +107,7 @@ pub struct Stopped {
 impl Sources {
     /// Whether there were summaries, pings or lost replies.
     pub fn has_more_than_turns(&self) -> bool {
-        (self.compaction + self.keep_alive + self.lost_replies).0 > 0
+        (self.compaction + self.keep_alive + self.lost_replies + self.searches + self.agents).0 > 0
     }
 
     fn of_servers(servers: usize) -> Self {
@@ -117,6 +126,8 @@ impl Sources {
             + self.compaction
             + self.keep_alive
             + self.lost_replies
+            + self.searches
+            + self.agents
     }
 
     fn add(&mut self, other: &Sources) {
@@ -132,6 +143,8 @@ impl Sources {
         self.compaction += other.compaction;
         self.keep_alive += other.keep_alive;
         self.lost_replies += other.lost_replies;
+        self.searches += other.searches;
+        self.agents += other.agents;
     }
 }
 
@@ -189,6 +202,8 @@ pub struct Sample {
     /// Of each tool: duplicates per call, and phases on whose longest path it lay; and the open chunk's columns.
     tool_ratios: Vec<[Covariance; 2]>,
     open_tools: Vec<[Vec<f64>; 3]>,
+    /// The tree of agents, the main agent first; empty where there are no others.
+    nodes: Vec<NodeSample>,
     sources: Sources,
     times: Times,
     outcomes: [u64; 6],
@@ -225,6 +240,7 @@ impl Sample {
             probe_counts: vec![0; probes_s.len()],
             tool_ratios: vec![Default::default(); model.phase.tools.len()],
             open_tools: Vec::new(),
+            nodes: vec![NodeSample::default(); if model.has_agents() { model.nodes() } else { 0 }],
             sources: Sources::of_servers(model.prompt.definitions.len()),
             times: Times::default(),
             outcomes: [0; 6],
@@ -261,6 +277,11 @@ impl Sample {
     /// Of the tool phases, the share on whose longest path tool number `index` lay.
     pub fn tool_on_path(&self, index: usize) -> Option<Estimate> {
         self.tool_ratios.get(index)?[1].ratio(true)
+    }
+
+    /// The nodes of the tree of agents, the main agent first; empty where there are no others.
+    pub fn nodes(&self) -> Vec<NodeSummary> {
+        self.nodes.iter().map(NodeSample::summary).collect()
     }
 
     /// The share of tool phases that lasted at most as long as probe number `index`.
@@ -333,6 +354,7 @@ impl Collect for Sample {
             probe_counts: vec![0; self.probes_s.len()],
             tool_ratios: vec![Default::default(); self.tool_ratios.len()],
             open_tools: vec![Default::default(); self.tool_ratios.len()],
+            nodes: vec![NodeSample::default(); self.nodes.len()],
             sources: Sources::of_servers(self.sources.definitions.len()),
             times: Times::default(),
             outcomes: [0; 6],
@@ -370,7 +392,7 @@ impl Collect for Sample {
         }
     }
 
-    fn session(&mut self, number: u64, record: &Record, bill: &Bill, tools: &[ToolTotals]) {
+    fn session(&mut self, number: u64, record: &Record, bill: &Bill, room: &Workspace) {
         if self.sessions == 0 {
             let probes = Quantity::ALL.len()..self.open.len();
             for index in self.kept.quantities.iter().map(|q| *q as usize).chain(probes) {
@@ -385,10 +407,16 @@ impl Collect for Sample {
         for (column, count) in probes.iter_mut().zip(&mut self.probe_counts) {
             column.push(std::mem::take(count) as f64);
         }
-        for ([duplicates, calls, on_path], tool) in self.open_tools.iter_mut().zip(tools) {
+        for ([duplicates, calls, on_path], tool) in self.open_tools.iter_mut().zip(room.per_tool()) {
             duplicates.push(tool.duplicates as f64);
             calls.push(tool.calls as f64);
             on_path.push(tool.on_path as f64);
+        }
+        if let Some((main, others)) = self.nodes.split_first_mut() {
+            main.push(&NodeSample::main(record));
+            for (node, totals) in others.iter_mut().zip(room.per_node().iter().skip(1)) {
+                node.push(totals);
+            }
         }
         self.times.add(&Times::of(record));
         if let Some(limit) = record.stopped_by {
@@ -410,6 +438,8 @@ impl Collect for Sample {
         self.sources.compaction += bill.lump(Lump::Compaction);
         self.sources.keep_alive += bill.lump(Lump::KeepAlive);
         self.sources.lost_replies += bill.lump(Lump::LostReply);
+        self.sources.searches += bill.lump(Lump::Search);
+        self.sources.agents += record.agents.cost();
         self.outcomes[record.outcome as usize] += 1;
         if self.watches(number) {
             let (turns, phases) = std::mem::take(&mut self.open_turns);
@@ -428,6 +458,7 @@ impl Collect for Sample {
             let (y, x) = rate.parts();
             self.ratios[*rate as usize] = Covariance::of(column(y), column(x));
         }
+        self.nodes.iter_mut().for_each(NodeSample::close);
         let phases = column(Quantity::Phases);
         self.tool_ratios = self
             .open_tools
@@ -462,6 +493,9 @@ impl Collect for Sample {
         }
         for column in next.open_tools.iter_mut().flatten() {
             column.clear();
+        }
+        for (mine, other) in self.nodes.iter_mut().zip(&mut next.nodes) {
+            mine.merge(other);
         }
         self.times.add(&std::mem::take(&mut next.times));
         for (mine, other) in self.stopped.iter_mut().zip(std::mem::take(&mut next.stopped)) {

@@ -2,6 +2,7 @@
 
 use super::metric::{Metric, Quantity, Rate};
 use super::moments::{Estimate, ZERO_EVENTS};
+use super::nodes::NodeSummary;
 use super::quantile::{QUANTILES, QuantileEstimate, quantile_ranks};
 use super::sample::{Sample, Sources, Stopped, Times};
 use super::store::select;
@@ -90,6 +91,8 @@ pub struct Summary {
     pub times: Option<Times>,
     /// How many sessions ended in each way.
     pub outcomes: Vec<(Outcome, u64)>,
+    /// The nodes of the tree of agents, the main agent first; empty where there are no others.
+    pub nodes: Vec<NodeSummary>,
     /// The sessions that each limit of the budget ended, for the limits that there are.
     pub stopped: Vec<(Limit, Stopped)>,
 }
@@ -128,6 +131,7 @@ impl Summary {
             sources: model.tariff.as_ref().map(|_| sample.sources().clone()),
             times: Some(*sample.times()).filter(|times| times.total_s() > 0.0),
             outcomes,
+            nodes: sample.nodes(),
             stopped: Limit::ALL
                 .into_iter()
                 .filter(|limit| limit.is_set(&model.budget))

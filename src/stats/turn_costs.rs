@@ -1,7 +1,7 @@
 //! Mean cost of each call of a session, for a chart.
 
 use crate::engine::Collect;
-use crate::session::{Bill, Record, ToolTotals, Turn};
+use crate::session::{Bill, Record, Turn, Workspace};
 
 /// Sums over sessions by the call's number.
 #[derive(Debug, Clone, Default)]
@@ -56,7 +56,7 @@ impl Collect for TurnCosts {
         sum.2 += 1;
     }
 
-    fn session(&mut self, _number: u64, _record: &Record, _bill: &Bill, _tools: &[ToolTotals]) {
+    fn session(&mut self, _number: u64, _record: &Record, _bill: &Bill, _room: &Workspace) {
         self.sessions += 1;
     }
 

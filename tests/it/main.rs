@@ -3,6 +3,7 @@
 #![allow(clippy::many_single_char_names, clippy::similar_names, clippy::type_complexity, missing_docs)]
 #![allow(clippy::case_sensitive_file_extension_comparisons, clippy::format_collect)]
 
+mod agents;
 mod checks;
 mod checks_sessions;
 mod cli;

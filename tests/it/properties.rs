@@ -4,7 +4,7 @@ use agent_sim::engine::{Collect, Play};
 use agent_sim::model::Model;
 use agent_sim::report;
 use agent_sim::scenario::{Request, Scenario};
-use agent_sim::session::{Bill, Record, ToolTotals, Turn};
+use agent_sim::session::{Bill, Record, Turn, Workspace};
 use agent_sim::simulate::{Options, Silent, simulate};
 use agent_sim::stats::{Metric, Sample};
 use proptest::prelude::*;
@@ -28,9 +28,9 @@ impl Collect for Keep {
     fn turn(&mut self, turn: &Turn) {
         self.turns.push(*turn);
     }
-    fn session(&mut self, _: u64, record: &Record, bill: &Bill, tools: &[ToolTotals]) {
-        assert_eq!(tools.iter().map(|t| t.calls).sum::<u64>(), record.tool_calls);
-        assert_eq!(tools.iter().map(|t| t.duplicates).sum::<u64>(), record.duplicates);
+    fn session(&mut self, _: u64, record: &Record, bill: &Bill, room: &Workspace) {
+        assert_eq!(room.per_tool().iter().map(|t| t.calls).sum::<u64>(), record.tool_calls);
+        assert_eq!(room.per_tool().iter().map(|t| t.duplicates).sum::<u64>(), record.duplicates);
         self.records.push((*record, bill.clone()));
     }
     fn merge(&mut self, next: &mut Self) {

@@ -1,0 +1,252 @@
+//! Models within models. The small model of `[routing]` and every agent is the scenario's own tree with something laid
+//! over it, read and checked like a scenario.
+
+use std::path::Path;
+
+use super::mistake::Mistake;
+use super::raw::{self, Raw};
+use super::reader::{At, Sink, complain};
+use super::resolve::{self, Parts, Resolved};
+use super::tools::unknown_name;
+use super::tree::{Data, Table};
+use super::{AgentNode, PriceInfo};
+use crate::model::{Agent, Routing};
+
+/// The most agents in the tree: an agent that several tools call counts for each of them.
+const MOST_NODES: usize = 256;
+
+/// What belongs to a run or to the user's conversation, and isn't an agent's or the small model's.
+const OF_THE_RUN: [&str; 5] = ["title", "run", "strategies", "volume", "outcome"];
+
+/// What an agent doesn't take over from its caller.
+const OWN: [&str; 4] = ["prompt", "servers", "tools", "routing"];
+
+/// What an agent may say.
+const OF_AN_AGENT: [&str; 11] =
+    ["prompt", "servers", "session", "tools", "retry", "cache", "context", "model", "price", "breaker", "tool_search"];
+
+/// A scenario with what it is composed of.
+pub(super) struct Composed {
+    pub raw: Raw,
+    pub resolved: Resolved,
+    /// The tree of agents, as a walk meets them, the main agent first.
+    pub nodes: Vec<AgentNode>,
+    /// Prices of the small model.
+    pub small_price: Option<PriceInfo>,
+}
+
+/// Composes scenarios: what all models of one file have in common.
+struct Composer<'a> {
+    folder: &'a Path,
+    sink: &'a Sink,
+    /// The nodes so far.
+    nodes: Vec<AgentNode>,
+    /// (agent, model) of every shared prefix.
+    prefixes: Vec<(String, Option<String>)>,
+    /// Whether it was said that there are too many.
+    too_many: bool,
+}
+
+pub(super) fn compose(root: &Table, folder: &Path, sink: &Sink) -> Composed {
+    let mut composer = Composer { folder, sink, nodes: Vec::new(), prefixes: Vec::new(), too_many: false };
+    let raw = raw::read(root, folder, sink);
+    let small = raw.routing.as_ref().and_then(|_| composer.small(root));
+    composer.nodes.clear();
+    let mut resolved = composer.resolve(root, &raw, &mut Vec::new(), small.as_ref().map(|small| small.model.clone()));
+    let nodes = std::mem::take(&mut composer.nodes);
+    let mut small_price = None;
+    if let Some(small) = small {
+        resolved.add_notes(small.notes);
+        small_price = small.price;
+    }
+    for agent in &raw.agents {
+        if !nodes.iter().any(|node| node.agent == agent.value) {
+            // nobody calls it, and still its mistakes are wanted
+            if let Some(tree) = composer.agent_tree(root, agent, &raw) {
+                let raw = raw::read(&tree, folder, sink);
+                composer.resolve(&tree, &raw, &mut vec![agent.value.clone()], None);
+            }
+            resolved.add_notes(vec![format!("no tool calls the agent \"{}\"", agent.value)]);
+        }
+    }
+    Composed { raw, resolved, nodes, small_price }
+}
+
+impl Composer<'_> {
+    /// The session on the small model of `[routing]`.
+    fn small(&mut self, root: &Table) -> Option<Resolved> {
+        let Data::Table(routing) = &root.get("routing")?.data else { return None };
+        let Data::Table(overlay) = &routing.get("small")?.data else { return None };
+        let mut tree = root.clone();
+        for key in OF_THE_RUN.into_iter().chain(["routing"]) {
+            tree.remove(key);
+        }
+        lay_over(&mut tree, overlay);
+        let raw = raw::read(&tree, self.folder, self.sink);
+        Some(self.resolve(&tree, &raw, &mut Vec::new(), None))
+    }
+
+    /// Resolves what was read, its agents first. `path` names the agents from the main one down to this.
+    fn resolve(
+        &mut self,
+        tree: &Table,
+        raw: &Raw,
+        path: &mut Vec<String>,
+        small: Option<crate::model::Model>,
+    ) -> Resolved {
+        let own = self.nodes.len();
+        self.nodes.push(AgentNode {
+            agent: path.last().cloned().unwrap_or_default(),
+            tool: String::new(),
+            depth: path.len(),
+            price: None,
+        });
+        let mut notes = Vec::new();
+        let agents = raw
+            .tools
+            .iter()
+            .map(|tool| {
+                let name = tool.value.agent.as_ref()?;
+                let label = tool.value.name.as_ref().map(|name| name.value.clone()).unwrap_or_default();
+                self.agent(tree, raw, name, label, own, path, &mut notes)
+            })
+            .collect();
+        let routing = small.zip(raw.routing.as_ref()).map(|(small, routing)| Routing {
+            share: routing.share.map_or(0.0, |at| at.value),
+            redo: routing.redo.map_or(0.0, |at| at.value),
+            small: Box::new(small),
+        });
+        let mut resolved = resolve::resolve(raw, Parts { agents, routing }, self.sink);
+        resolved.add_notes(notes);
+        if let Some(node) = self.nodes.get_mut(own) {
+            node.price.clone_from(&resolved.price);
+        }
+        resolved
+    }
+
+    #[allow(clippy::too_many_arguments)] // where it is called from, and what is said of it
+    fn agent(
+        &mut self,
+        tree: &Table,
+        raw: &Raw,
+        name: &At<String>,
+        tool: String,
+        caller: usize,
+        path: &mut Vec<String>,
+        notes: &mut Vec<String>,
+    ) -> Option<Agent> {
+        let known: Vec<&str> = raw.agents.iter().map(|at| at.value.as_str()).collect();
+        if !known.contains(&name.value.as_str()) {
+            unknown_name(&name.value, name.span, "agent", &known, self.sink);
+            return None;
+        }
+        if let Some(from) = path.iter().position(|agent| *agent == name.value) {
+            let mut cycle: Vec<&str> = path.iter().skip(from).map(String::as_str).collect();
+            cycle.push(&name.value);
+            let text = if cycle.len() == 2 {
+                format!("the agent \"{}\" calls itself", name.value)
+            } else {
+                format!("the agent \"{}\" calls itself: {}", name.value, cycle.join(" calls "))
+            };
+            complain(
+                self.sink,
+                Mistake::at(name.span, text)
+                    .label("a session that never ends")
+                    .help("an agent can call other agents; give the inner one an entry of its own under [agents]"),
+            );
+            return None;
+        }
+        if self.nodes.len() >= MOST_NODES {
+            if !std::mem::replace(&mut self.too_many, true) {
+                complain(
+                    self.sink,
+                    Mistake::at(name.span, format!("the tree of agents has more than {MOST_NODES} nodes"))
+                        .label("one more")
+                        .help("an agent counts once for every tool that calls it"),
+                );
+            }
+            return None;
+        }
+        let agent = raw.agents.iter().find(|at| at.value == name.value)?;
+        let tree = self.agent_tree(tree, agent, raw)?;
+        let inner = raw::read(&tree, self.folder, self.sink);
+        let node = self.nodes.len();
+        path.push(name.value.clone());
+        let resolved = self.resolve(&tree, &inner, path, None);
+        path.pop();
+        if let Some(node) = self.nodes.get_mut(node) {
+            node.tool = tool;
+        }
+        let shared = (name.value.clone(), inner.model.name.map(|at| at.value));
+        let prefix = self.prefixes.iter().position(|known| *known == shared).unwrap_or_else(|| {
+            self.prefixes.push(shared);
+            self.prefixes.len() - 1
+        });
+        notes.extend(resolved.notes);
+        Some(Agent { model: Box::new(resolved.model), node: node - caller, prefix })
+    }
+
+    /// The caller's tree with an agent's table laid over it.
+    fn agent_tree(&self, caller: &Table, agent: &At<String>, raw: &Raw) -> Option<Table> {
+        let Data::Table(all) = &caller.get("agents")?.data else { return None };
+        let (key, node) = all.entries.iter().find(|(key, _)| key.name == agent.value)?;
+        let Data::Table(overlay) = &node.data else { return None };
+        for (inner, _) in &overlay.entries {
+            if !OF_AN_AGENT.contains(&inner.name.as_str()) {
+                let near = super::reader::nearest(&inner.name, &OF_AN_AGENT);
+                let label = near.map_or_else(|| "unknown key".to_owned(), |near| format!("did you mean `{near}`?"));
+                complain(
+                    self.sink,
+                    Mistake::at(inner.span, format!("[agents.{}] has no key `{}`", key.name, inner.name))
+                        .label(label)
+                        .help(format!("the keys here are {}", OF_AN_AGENT.join(", "))),
+                );
+            }
+        }
+        let mut tree = caller.clone();
+        for name in OF_THE_RUN.into_iter().chain(OWN) {
+            tree.remove(name);
+        }
+        // an agent has no user to talk to, and its turns aren't its caller's
+        remove_in(&mut tree, "session", &["messages", "message", "think"]);
+        remove_in(&mut tree, "budget", &["turns"]);
+        if raw.budget.is_only_turns() {
+            tree.remove("budget");
+        }
+        let known = Table {
+            entries: overlay
+                .entries
+                .iter()
+                .filter(|(key, _)| OF_AN_AGENT.contains(&key.name.as_str()))
+                .cloned()
+                .collect(),
+        };
+        lay_over(&mut tree, &known);
+        Some(tree)
+    }
+}
+
+/// Lays an overlay over a tree. One that names another model doesn't take over the prices that the scenario gives: they
+/// are another model's. The day of the price sheet is the same for all.
+fn lay_over(tree: &mut Table, overlay: &Table) {
+    let names_model = overlay
+        .get("model")
+        .is_some_and(|node| matches!(&node.data, Data::Table(model) if model.get("name").is_some()));
+    if names_model
+        && let Some((_, node)) = tree.entries.iter_mut().find(|(key, _)| key.name == "price")
+        && let Data::Table(price) = &mut node.data
+    {
+        price.entries.retain(|(key, _)| key.name == "as_of");
+    }
+    tree.lay_over(overlay);
+}
+
+fn remove_in(tree: &mut Table, section: &str, keys: &[&str]) {
+    if let Some((_, node)) = tree.entries.iter_mut().find(|(key, _)| key.name == section)
+        && let Data::Table(table) = &mut node.data
+    {
+        for key in keys {
+            table.remove(key);
+        }
+    }
+}

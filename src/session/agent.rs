@@ -1,0 +1,321 @@
+//! Tools that are agents: a call is a whole session, played where it begins (MODEL.md §4.9).
+
+use std::ops::AddAssign;
+
+use super::draws::{Draws, Purpose};
+use super::phase::{Batch, PhaseTotals, Workspace};
+use super::record::{Outcome, Record};
+use super::spend::Used;
+use super::{Session, Step, Then, play_phase};
+use crate::model::{Agent, Cache};
+use crate::price::PicoUsd;
+
+/// Money and tokens of the sessions of agents that a session called, and of those that they called.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct AgentSums {
+    pub cost_input: PicoUsd,
+    pub cost_output: PicoUsd,
+    pub cost_tools: PicoUsd,
+    pub cost_input_without_cache: PicoUsd,
+    pub cache_read_tokens: u64,
+    pub cache_write_tokens: u64,
+    pub uncached_tokens: u64,
+    pub output_tokens: u64,
+}
+
+impl AgentSums {
+    /// A session with the agents that it called.
+    fn of(record: &Record) -> Self {
+        let mut sums = record.agents;
+        sums += Self {
+            cost_input: record.cost_input,
+            cost_output: record.cost_output,
+            cost_tools: record.cost_tools,
+            cost_input_without_cache: record.cost_input_without_cache,
+            cache_read_tokens: record.cache_read_tokens,
+            cache_write_tokens: record.cache_write_tokens,
+            uncached_tokens: record.uncached_tokens,
+            output_tokens: record.output_tokens,
+        };
+        sums
+    }
+
+    /// Money in all.
+    pub fn cost(&self) -> PicoUsd {
+        self.cost_input + self.cost_output + self.cost_tools
+    }
+
+    /// Tokens sent.
+    pub fn input_tokens(&self) -> u64 {
+        self.cache_read_tokens + self.cache_write_tokens + self.uncached_tokens
+    }
+
+    /// Tokens sent and written.
+    pub fn tokens(&self) -> u64 {
+        self.input_tokens() + self.output_tokens
+    }
+}
+
+impl AddAssign for AgentSums {
+    fn add_assign(&mut self, other: Self) {
+        self.cost_input += other.cost_input;
+        self.cost_output += other.cost_output;
+        self.cost_tools += other.cost_tools;
+        self.cost_input_without_cache += other.cost_input_without_cache;
+        self.cache_read_tokens += other.cache_read_tokens;
+        self.cache_write_tokens += other.cache_write_tokens;
+        self.uncached_tokens += other.uncached_tokens;
+        self.output_tokens += other.output_tokens;
+    }
+}
+
+/// What the sessions of one node of the tree of agents came to in one session of the main agent; without the agents
+/// that they called.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct NodeTotals {
+    /// Sessions.
+    pub sessions: u64,
+    /// Those that didn't end with their answer.
+    pub unanswered: u64,
+    /// Those whose first call found tools and system in the cache.
+    pub warm: u64,
+    /// Turns.
+    pub turns: u64,
+    /// Calls of tools.
+    pub tool_calls: u64,
+    /// Tokens sent.
+    pub input_tokens: u64,
+    /// Tokens written.
+    pub output_tokens: u64,
+    /// Money.
+    pub cost: PicoUsd,
+    /// Durations, summed: sessions may run side by side, s.
+    pub duration_s: f64,
+}
+
+impl NodeTotals {
+    /// One session of `duration_s`.
+    pub fn of(record: &Record, duration_s: f64, warm: bool) -> Self {
+        Self {
+            sessions: 1,
+            unanswered: u64::from(record.outcome != Outcome::Answered),
+            warm: u64::from(warm),
+            turns: record.turns,
+            tool_calls: record.tool_calls,
+            input_tokens: record.input_tokens,
+            output_tokens: record.output_tokens,
+            cost: record.cost_input + record.cost_output + record.cost_tools,
+            duration_s,
+        }
+    }
+}
+
+impl AddAssign for NodeTotals {
+    fn add_assign(&mut self, other: Self) {
+        self.sessions += other.sessions;
+        self.unanswered += other.unanswered;
+        self.warm += other.warm;
+        self.turns += other.turns;
+        self.tool_calls += other.tool_calls;
+        self.input_tokens += other.input_tokens;
+        self.output_tokens += other.output_tokens;
+        self.cost += other.cost;
+        self.duration_s += other.duration_s;
+    }
+}
+
+/// A stretch of time in which a shared prefix can be read, on the main agent's clock.
+#[derive(Debug, Clone, Copy)]
+struct Warm {
+    from_s: f64,
+    until_s: f64,
+    /// The phase in which the session that wrote it was called.
+    phase: u64,
+}
+
+/// The prefixes that sessions of agents share (MODEL.md §3.7): readable from the first token of the call that wrote
+/// them until a lifetime after their last use.
+#[derive(Debug, Default)]
+pub(super) struct SharedPrefixes {
+    by_name: Vec<Vec<Warm>>,
+    /// Phases that have called agents so far.
+    phases: u64,
+}
+
+impl SharedPrefixes {
+    fn clear(&mut self) {
+        self.by_name.iter_mut().for_each(Vec::clear);
+        self.phases = 0;
+    }
+
+    /// Whether it can be read at `now_s` by a session that is called in `phase` of a caller that was called in phase
+    /// `born`. Sessions that start together can't read each other's first write.
+    fn is_warm(&self, prefix: usize, now_s: f64, born: u64, phase: u64) -> bool {
+        let readable = |warm: &Warm| {
+            let earlier = warm.phase > born && warm.phase < phase;
+            now_s <= warm.until_s && (warm.from_s < now_s || (warm.from_s <= now_s && earlier))
+        };
+        self.by_name.get(prefix).is_some_and(|all| all.iter().any(readable))
+    }
+
+    fn add(&mut self, prefix: usize, warm: impl Iterator<Item = Warm>) {
+        if self.by_name.len() <= prefix {
+            self.by_name.resize_with(prefix + 1, Vec::new);
+        }
+        let Some(all) = self.by_name.get_mut(prefix) else { return };
+        for new in warm {
+            match all.iter_mut().find(|old| old.from_s <= new.from_s && new.from_s <= old.until_s) {
+                // the same entry, used again
+                Some(old) => old.until_s = old.until_s.max(new.until_s),
+                None => all.push(new),
+            }
+        }
+    }
+}
+
+/// When a session used its prefix: stretches from the first token of the call that wrote it to the start of the last
+/// call that touched it, s since the session began.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Touches {
+    stretches: Vec<(f64, f64)>,
+}
+
+impl Touches {
+    /// A call that starts at `now_s` reads the prefix, or writes it, which can be read from `readable_s` on.
+    pub fn touch(&mut self, now_s: f64, readable_s: f64, found: bool) {
+        match self.stretches.last_mut().filter(|_| found) {
+            Some((_, last_s)) => *last_s = now_s,
+            None => self.stretches.push((if found { now_s } else { readable_s }, now_s)),
+        }
+    }
+}
+
+/// What is kept while agents are called.
+#[derive(Debug, Default)]
+pub(super) struct AgentRoom {
+    pub nodes: Vec<NodeTotals>,
+    shared: SharedPrefixes,
+    /// Rooms of sessions that are over, to be used again.
+    spare: Vec<Workspace>,
+    /// When the session that calls began on the main agent's clock, s, in which phase of its own caller, and in which
+    /// phase it is itself.
+    origin_s: f64,
+    born: u64,
+    phase: u64,
+}
+
+impl AgentRoom {
+    /// Before a session of the main agent whose tree has so many nodes.
+    pub fn start_session(&mut self, nodes: usize) {
+        self.nodes.clear();
+        self.nodes.resize(nodes, NodeTotals::default());
+        self.start_run();
+    }
+
+    pub fn start_run(&mut self) {
+        self.shared.clear();
+        (self.origin_s, self.born) = (0.0, 0);
+    }
+
+    /// Before a phase that calls agents.
+    pub fn start_phase(&mut self) {
+        self.shared.phases += 1;
+        self.phase = self.shared.phases;
+    }
+
+    /// Plays the session that is copy number `copy` of a call, which starts at `start_s` of its caller's clock. Returns
+    /// its duration, s, and whether it ended with its answer.
+    #[inline(never)]
+    pub fn play<D: Draws>(
+        &mut self,
+        caller: &Session<'_, D>,
+        batch: Batch<'_>,
+        agent: &Agent,
+        (call, copy): (u64, u64),
+        start_s: f64,
+        totals: &mut PhaseTotals,
+    ) -> (f64, bool) {
+        let (model, origin_s) = (&*agent.model, self.origin_s + start_s);
+        let draws = caller.draws().child(Purpose::Agent { tool: batch.index, call }, batch.turn, copy);
+        let before: Used = caller.used(start_s, totals);
+        let cache = &model.cache;
+        let from_elsewhere =
+            || caller.draws().uniform(Purpose::AgentWarm { tool: batch.index }, batch.turn, 0) < cache.warm_prefix;
+        let warm = self.shared.is_warm(agent.prefix, origin_s, self.born, self.phase) || from_elsewhere();
+        let mut session = Session::of_agent(model, draws, before, warm);
+        let mut room = self.spare.pop().unwrap_or_default();
+        room.start_session(model);
+        std::mem::swap(&mut room.agents.shared, &mut self.shared);
+        let phase = self.phase;
+        (room.agents.origin_s, room.agents.born) = (origin_s, phase);
+        let (mut now_s, mut own) = (0.0, PhaseTotals::default());
+        let outcome = loop {
+            let turn = match session.next_step(now_s) {
+                Step::End(outcome) => break outcome,
+                Step::Wait(wait_s) => {
+                    now_s += wait_s;
+                    continue;
+                }
+                Step::Tools(turn) => turn,
+                Step::Call(call) => {
+                    now_s += call.took_s;
+                    if call.then != Then::Tools {
+                        continue;
+                    }
+                    call.turn
+                }
+            };
+            let end = play_phase(&session, turn, now_s, &mut room, &mut own);
+            now_s += session.after_tools(&end, now_s, &own);
+        };
+        std::mem::swap(&mut room.agents.shared, &mut self.shared);
+        let lifetime_s = cache.prefix_lifetime_s;
+        self.shared.add(
+            agent.prefix,
+            session.touches().iter().map(|(from_s, last_s)| Warm {
+                from_s: origin_s + from_s,
+                until_s: origin_s + last_s + lifetime_s,
+                phase,
+            }),
+        );
+        let (record, _) = session.finish(outcome, &own, now_s);
+        let below = room.agents.nodes.iter().skip(1);
+        for (sum, more) in self.nodes.iter_mut().skip(agent.node + 1).zip(below) {
+            *sum += *more;
+        }
+        if let Some(sum) = self.nodes.get_mut(agent.node) {
+            *sum += NodeTotals::of(&record, now_s, warm && cache.enabled);
+        }
+        totals.agents += AgentSums::of(&record);
+        self.spare.push(room);
+        (now_s, outcome == Outcome::Answered)
+    }
+}
+
+impl<'m, D: Draws> Session<'m, D> {
+    /// A session of an agent before its first call, which finds the shared prefix in the cache if `warm`.
+    fn of_agent(model: &'m crate::model::Model, draws: D, before: Used, warm: bool) -> Self {
+        let mut session = Self::new(model, draws, false, before);
+        session.starts_warm = Some(warm);
+        if model.cache.enabled {
+            // every call's touch of the prefix is wanted
+            session.plain = false;
+            session.touched = Some(Touches::default());
+        }
+        session
+    }
+
+    fn touches(&self) -> &[(f64, f64)] {
+        self.touched.as_ref().map_or(&[], |touched| &touched.stretches)
+    }
+
+    /// Notes that an executed call used the prefix, if it is one that can be cached.
+    pub(super) fn touch(&mut self, cache: &Cache, now_s: f64, first_token_s: f64, hit_tokens: u64) {
+        let prefix = self.parts.prefix;
+        let found = hit_tokens > 0 && hit_tokens + cache.granularity_tokens > prefix;
+        if let Some(touched) = self.touched.as_mut().filter(|_| prefix >= cache.min_tokens) {
+            touched.touch(now_s, now_s + first_token_s, found);
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The runs of one session: on a small model first, again without it, again until it succeeds (MODEL.md §4.12).
+
+use super::draws::{Draws, Purpose};
+use super::ledger::Bill;
+use super::record::{Outcome, Record};
+use super::spend::Used;
+use crate::model::{Model, SuccessChance};
+
+/// One run: a session of `model`.
+#[derive(Debug)]
+pub struct Run<'m, D> {
+    /// What is played.
+    pub model: &'m Model,
+    /// Its draws. The first run's are the session's own, so that its world is the same with and without further runs.
+    pub draws: D,
+    /// What the runs before it have used.
+    pub before: Used,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    /// A new try.
+    Try,
+    /// The small model's run is under way, and will have to be done again or not.
+    Small {
+        redo: bool,
+    },
+    /// The same try without the small model.
+    Redo,
+    /// A run that decides its try is under way.
+    Deciding,
+    Nothing,
+}
+
+/// Says which run comes next, and adds up what they come to.
+#[derive(Debug)]
+pub struct Runs<'m, D> {
+    model: &'m Model,
+    draws: D,
+    next: Next,
+    before: Used,
+    total: Record,
+    bill: Bill,
+}
+
+impl<'m, D: Draws + Copy> Runs<'m, D> {
+    /// Of a session before its first run.
+    pub fn new(model: &'m Model, draws: D) -> Self {
+        let bill = Bill::default();
+        Self { model, draws, next: Next::Try, before: Used::default(), total: Record::default(), bill }
+    }
+
+    /// The next run, until there is none.
+    pub fn begin(&mut self) -> Option<Run<'m, D>> {
+        let number = self.total.runs;
+        let mut model = self.model;
+        match (self.next, &self.model.routing) {
+            (Next::Nothing, _) => return None,
+            (Next::Try, Some(routing)) => {
+                let tries = self.total.tries;
+                let is_small = self.draws.uniform(Purpose::Route, tries, 0) < routing.share;
+                let redo = is_small && self.draws.uniform(Purpose::Route, tries, 1) < routing.redo;
+                self.next = if is_small { Next::Small { redo } } else { Next::Deciding };
+                self.total.tries += 1;
+                self.total.small_runs += u64::from(is_small);
+                if is_small {
+                    model = &routing.small;
+                }
+            }
+            (next, _) => {
+                self.total.tries += u64::from(next == Next::Try);
+                self.next = Next::Deciding;
+            }
+        }
+        self.total.runs += 1;
+        let draws = if number == 0 { self.draws } else { self.draws.child(Purpose::Run, number, 0) };
+        Some(Run { model, draws, before: self.before })
+    }
+
+    /// Takes in a run that is over.
+    pub fn ended(&mut self, record: &Record, bill: &Bill) {
+        self.total.add(record);
+        self.bill.add(bill);
+        self.before = Used {
+            usd: self.total.cost,
+            tokens: self.total.input_tokens + self.total.output_tokens + self.total.agents.tokens(),
+            turns: self.total.turns,
+            busy_s: self.total.latency_s,
+        };
+        if self.next == (Next::Small { redo: true }) {
+            self.total.redone += 1;
+            self.next = Next::Redo;
+            return;
+        }
+        let Some(wanted) = &self.model.success else {
+            self.next = Next::Nothing;
+            return;
+        };
+        let chance = match wanted.chance {
+            SuccessChance::Session(chance) => chance,
+            SuccessChance::Turn(chance) => chance.powi(i32::try_from(record.turns).unwrap_or(i32::MAX)),
+        };
+        let served = record.outcome == Outcome::Answered && record.tools_found == record.tools_needed;
+        self.total.succeeded = served && self.draws.uniform(Purpose::Success, self.total.tries, 0) < chance;
+        // a budget that stopped one try stops them all
+        let goes_on =
+            !self.total.succeeded && self.total.tries < u64::from(wanted.attempts) && record.stopped_by.is_none();
+        self.next = if goes_on { Next::Try } else { Next::Nothing };
+    }
+
+    /// The sums over all runs.
+    pub fn finish(self) -> (Record, Bill) {
+        (self.total, self.bill)
+    }
+}

@@ -1,0 +1,320 @@
+//! Agents of agents, tools that are found, models that are chosen: each by hand, in scenarios whose figures can be added
+//! up on paper, and the statistics of what is random.
+
+use agent_sim::session::Outcome;
+use agent_sim::simulate::Answer;
+use agent_sim::stats::Rate;
+
+use crate::support::{assert_close, mean, run};
+
+/// A dime per token of input and output, a tenth of it for a read, a quarter more for a write.
+const PRICES: &str = "
+[price]
+input = 100_000
+output = 100_000
+cache_read = 10_000
+cache_write = 125_000
+";
+
+fn dimes(usd: f64) -> f64 {
+    usd * 10.0
+}
+
+fn rate(answer: &Answer, rate: Rate) -> f64 {
+    answer.summary.rate(rate).unwrap().value
+}
+
+/// A main agent of three calls (100, then + 5 + results) whose two phases call `calls` sessions of an agent: prefix 50,
+/// two calls, output 2, a tool of 4 tokens.
+fn fan_out(calls: u64, cache: &str, rest: &str) -> String {
+    format!(
+        "{PRICES}[model]\nfirst_token = \"1s\"\n[prompt]\nsystem = 100\n[session]\nturns = 3\noutput = 5\n[[tools]]\nname = \"research\"\n\
+         agent = \"researcher\"\ncalls = {calls}\nresult = 10\n{rest}\n[agents.researcher]\nprompt = {{ system = 50 }}\n\
+         session = {{ turns = 2, output = 2 }}\ntools = [{{ name = \"look\", result = 4, latency = \"10s\" }}]\n[cache]\n{cache}\n"
+    )
+}
+
+#[test]
+fn parallel_agents_cost_what_the_form_says_cold_and_warm() {
+    // uncached: each session sends 50 and 56 and writes 4
+    let answer = run(&fan_out(4, "lifetime = \"off\"", ""), 3);
+    let own = 100.0 + 145.0 + 190.0;
+    assert_eq!(mean(&answer, "input_tokens"), own + 8.0 * 106.0);
+    assert_eq!(mean(&answer, "output_tokens"), 15.0 + 8.0 * 4.0);
+    assert_close(dimes(mean(&answer, "cost_usd")), own + 15.0 + 8.0 * 110.0, 1e-12);
+    // a call, ten seconds, a call: the phase takes as long as one of them
+    assert_eq!(mean(&answer, "latency_s"), 3.0 + 2.0 * 12.0);
+    assert_eq!((mean(&answer, "turns"), mean(&answer, "tool_calls")), (3.0, 8.0));
+    // cached: the first phase's four sessions write the prefix each, the second phase's read it
+    let answer = run(&fan_out(4, "lifetime = \"5m\"", ""), 3);
+    let cold = 1.25 * 50.0 + (0.1 * 50.0 + 1.25 * 6.0);
+    let warm = 0.1 * 50.0 + (0.1 * 50.0 + 1.25 * 6.0);
+    let own = 1.25 * 190.0 + 0.1 * (100.0 + 145.0);
+    assert_close(dimes(mean(&answer, "cost_input_usd")), own + 4.0 * cold + 4.0 * warm, 1e-12);
+    let node = &answer.summary.nodes[1];
+    assert_eq!((node.sessions.value, node.turns.value, node.warm.unwrap().value), (8.0, 16.0, 0.5));
+    assert_close(dimes(node.cost_usd.value), 4.0 * (cold + warm) + 8.0 * 4.0, 1e-12);
+    assert_eq!(node.duration_s.unwrap().value, 12.0);
+    assert_close(dimes(answer.summary.nodes[0].cost_usd.value), own + 15.0, 1e-12);
+    // warm from elsewhere
+    let answer = run(&fan_out(4, "lifetime = \"5m\"\nwarm_prefix = 1", ""), 3);
+    assert_close(dimes(mean(&answer, "cost_input_usd")), own - 1.15 * 100.0 + 8.0 * warm, 1e-12);
+    assert!(answer.checks.all_pass());
+}
+
+#[test]
+fn agents_one_after_another_read_what_the_first_wrote() {
+    let answer = run(&fan_out(4, "lifetime = \"5m\"", "").replace("turns = 3", "turns = 3\ntool_calls = \"sequential\""), 3);
+    assert_eq!(answer.summary.nodes[1].warm.unwrap().value, 7.0 / 8.0);
+    assert_eq!(mean(&answer, "latency_s"), 3.0 + 8.0 * 12.0);
+    // those of another model or another agent don't share it
+    let other = "[[tools]]\nname = \"other\"\nagent = \"reader\"\nafter = [\"research\"]\n[agents.reader]\nprompt = { system = 50 }\nsession = { turns = 1, output = 2 }\n";
+    let answer = run(&fan_out(1, "lifetime = \"5m\"", other), 3);
+    assert_eq!(answer.summary.nodes.len(), 3);
+    assert_eq!(answer.summary.nodes[2].warm.unwrap().value, 0.5);
+}
+
+#[test]
+fn a_prefix_is_cold_again_after_its_lifetime() {
+    // sessions of ten minutes: each phase begins ten minutes after the last one's first call, eight after its second
+    let text = fan_out(2, "lifetime = \"5m\"", "").replace("10s", "10m");
+    let answer = run(&text, 3);
+    // the prefix was used when the second call began, one second before the phase ended
+    assert_eq!(answer.summary.nodes[1].warm.unwrap().value, 0.5);
+    // the caller's cache, though, has expired each time
+    assert_eq!(mean(&answer, "expired_gaps"), 2.0);
+    let slow_caller = "[[tools]]\nname = \"wait\"\nafter = [\"research\"]\nlatency = \"6m\"\n";
+    let answer = run(&fan_out(2, "lifetime = \"5m\"", slow_caller), 3);
+    assert_eq!(answer.summary.nodes[1].warm.unwrap().value, 0.0);
+}
+
+#[test]
+fn a_slow_agent_expires_its_caller() {
+    // 362 seconds in all, as on record: the five-minute cache of the caller is gone, the agent's own isn't
+    let text = fan_out(1, "lifetime = \"5m\"", "").replace("10s", "180s").replace("turns = 2, output", "turns = 3, output");
+    let answer = run(&text, 3);
+    assert_eq!(answer.summary.nodes[1].duration_s.unwrap().value, 363.0);
+    assert_eq!(mean(&answer, "expired_gaps"), 2.0);
+    assert_close(dimes(answer.summary.nodes[0].cost_usd.value), 1.25 * (100.0 + 115.0 + 130.0) + 15.0, 1e-12);
+    let quick = run(&text.replace("180s", "140s"), 3);
+    assert_eq!(mean(&quick, "expired_gaps"), 0.0);
+}
+
+#[test]
+fn agents_nest() {
+    let text = format!(
+        "{PRICES}[model]\nfirst_token = \"1s\"\n[session]\nturns = 2\noutput = 1\n[[tools]]\nname = \"lead\"\nagent = \"lead\"\ncalls = 2\nresult = 7\n\
+         [agents.lead]\nprompt.system = 10\nsession.turns = 3\ntools = [{{ name = \"work\", agent = \"worker\", calls = 3, result = 2 }}]\n\
+         [agents.worker]\nprompt.task = 20\nsession = {{ turns = 2, output = 4 }}\ntools = [{{ name = \"look\", latency = \"2s\" }}]\n"
+    );
+    let answer = run(&text, 3);
+    let nodes = &answer.summary.nodes;
+    assert_eq!(nodes.iter().map(|node| node.sessions.value).collect::<Vec<_>>(), [1.0, 2.0, 12.0]);
+    // 0 + 1 + 14; 10, 17, 24; 20, 24
+    assert_eq!(nodes.iter().map(|node| node.input_tokens.value).collect::<Vec<_>>(), [15.0, 2.0 * 51.0, 12.0 * 44.0]);
+    assert_eq!(mean(&answer, "input_tokens"), 15.0 + 102.0 + 528.0);
+    assert_eq!(mean(&answer, "output_tokens"), 2.0 + 2.0 * 3.0 + 12.0 * 8.0);
+    // a worker takes 4 s, a lead three calls and two phases of it
+    assert_eq!(nodes[1].duration_s.unwrap().value, 3.0 + 2.0 * 4.0);
+    assert_eq!(mean(&answer, "latency_s"), 2.0 + 11.0);
+    let total: f64 = nodes.iter().map(|node| node.cost_usd.value).sum();
+    assert_close(mean(&answer, "cost_usd"), total, 1e-12);
+}
+
+#[test]
+fn an_agent_is_a_call_like_any_other() {
+    // given up after 5 s, tried again after 1 s: both sessions are paid for, and both run the full time
+    let text = fan_out(1, "lifetime = \"off\"", "timeout = \"5s\"\nerror_result = 3\nprice = 0.2\nretry = { attempts = 2, base = \"1s\", jitter = \"none\" }");
+    let answer = run(&text, 3);
+    assert_eq!((mean(&answer, "attempts"), mean(&answer, "executions"), mean(&answer, "duplicates")), (4.0, 4.0, 2.0));
+    assert_eq!(answer.summary.nodes[1].sessions.value, 4.0);
+    assert_eq!(mean(&answer, "latency_s"), 3.0 + 2.0 * 11.0);
+    assert_eq!(answer.summary.nodes[0].input_tokens.value, 100.0 + 108.0 + 116.0);
+    assert_close(dimes(mean(&answer, "cost_tools_usd")), 8.0, 1e-12);
+    // a second copy is a second session; the first answers first
+    let answer = run(&fan_out(1, "lifetime = \"off\"", "hedge_after = \"5s\""), 3);
+    assert_eq!((answer.summary.nodes[1].sessions.value, mean(&answer, "hedges")), (4.0, 2.0));
+    assert_eq!(mean(&answer, "latency_s"), 3.0 + 24.0);
+    // one that never arrives costs nothing
+    let answer = run(&fan_out(1, "lifetime = \"off\"", "timeout = \"5s\"\nlost_request = 1"), 3);
+    assert_eq!(answer.summary.nodes[1].sessions.value, 0.0);
+    assert_close(dimes(mean(&answer, "cost_input_usd")), 100.0 + 105.0 + 110.0, 1e-12);
+    // one that ends without its answer has failed
+    let text = fan_out(1, "lifetime = \"off\"", "error_result = 3").replace("turns = 2, output", "turns = 2, max_turns = 1, output");
+    let answer = run(&text, 3);
+    assert_eq!(answer.summary.nodes[1].unanswered.unwrap().value, 1.0);
+    assert_eq!(answer.summary.nodes[0].input_tokens.value, 100.0 + 108.0 + 116.0);
+    assert_eq!(rate(&answer, Rate::Availability), 0.0);
+}
+
+#[test]
+fn an_agent_takes_over_what_it_does_not_say() {
+    let prices = "[model]\nname = \"claude-sonnet-4-6\"\nfirst_token = \"1s\"\n[price]\ninput = 2\n";
+    let text = |model: &str| {
+        format!(
+            "{prices}[session]\nturns = 2\noutput = 1_000\nmessages = 3\nthink = \"1h\"\n[[tools]]\nname = \"t\"\nagent = \"a\"\n[agents.a]\n\
+             prompt.system = 100_000\nsession = {{ turns = 1, output = 0 }}\n{model}"
+        )
+    };
+    // the caller's price, but not for another model; one message, whatever the caller's conversation
+    let answer = run(&text(""), 3);
+    assert_eq!(answer.summary.nodes[1].sessions.value, 3.0);
+    assert_close(answer.summary.nodes[1].cost_usd.value, 0.6, 1e-12);
+    let answer = run(&text("model.name = \"claude-haiku-4-5\"\n"), 3);
+    assert_close(answer.summary.nodes[1].cost_usd.value, 0.3, 1e-12);
+    assert_eq!(answer.summary.nodes[1].duration_s.unwrap().value, 1.0);
+    let answer = run(&text("model = { name = \"claude-haiku-4-5\", first_token = \"3s\" }\nprice.input = 7\n"), 3);
+    assert_close(answer.summary.nodes[1].cost_usd.value, 2.1, 1e-12);
+    assert_eq!(answer.summary.nodes[1].duration_s.unwrap().value, 3.0);
+}
+
+#[test]
+fn a_budget_is_one_for_the_whole_tree() {
+    // the third of four sessions would pass the budget
+    let budget = "[budget]\ndollars = 40\n";
+    let text = fan_out(4, "lifetime = \"off\"", budget).replace("[model]", "[model]\nmax_output = 5");
+    let answer = run(&text, 3);
+    let spent = dimes(mean(&answer, "cost_usd"));
+    assert!(spent <= 400.0, "{spent}");
+    // 105 for the first call, 110 for a session; the third has its first call, and its second might pass the budget
+    assert_close(spent, 105.0 + 2.0 * 110.0 + 52.0, 1e-12);
+    let ended = answer.summary.outcomes.iter().find(|(outcome, _)| *outcome == Outcome::Budget).unwrap().1;
+    assert_eq!(ended, 3);
+    let text = fan_out(4, "lifetime = \"off\"", "[budget]\ntime = \"8s\"\n");
+    let answer = run(&text, 3);
+    assert_eq!(mean(&answer, "latency_s"), 8.0);
+    // a limit of turns is the main agent's own
+    let answer = run(&fan_out(4, "lifetime = \"off\"", "[budget]\nturns = 3\n"), 3);
+    assert_eq!((mean(&answer, "turns"), answer.summary.nodes[1].turns.value), (3.0, 16.0));
+}
+
+/// Two servers of ten tools of 30 tokens each; a tool of each is called in every phase.
+fn found(server: &str, rest: &str) -> String {
+    format!(
+        "{PRICES}[model]\nfirst_token = \"1s\"\n[prompt]\nsystem = 100\n[session]\nturns = 3\noutput = 5\n[[servers]]\nname = \"a\"\ntools = 10\n\
+         tokens_per_tool = 30\n{server}\n[[servers]]\nname = \"b\"\ntools = 10\ntokens_per_tool = 30\n{server}\n[[tools]]\nname = \"x\"\nserver = \"a\"\n\
+         result = 20\nlatency = \"2s\"\nerror_result = 1\nerror = 0\n[[tools]]\nname = \"y\"\nserver = \"b\"\nresult = 20\ncalls = 2\n{rest}"
+    )
+}
+
+#[test]
+fn tools_are_found_when_they_are_first_needed() {
+    let search = "[tool_search]\ntokens = 40\nfound = 5\noutput = 8\nlatency = \"500ms\"\n";
+    let answer = run(&found("loading = \"search\"", search), 3);
+    // upfront: system and the search tool. After the first call two searches, each with its own call
+    let prompts = [140.0, 145.0, 145.0 + 158.0, 145.0 + 2.0 * 158.0 + 60.0, 145.0 + 2.0 * 158.0 + 60.0 + 65.0];
+    assert_eq!(mean(&answer, "input_tokens"), prompts.iter().sum::<f64>());
+    assert_eq!(mean(&answer, "output_tokens"), 15.0 + 16.0);
+    assert_eq!((mean(&answer, "turns"), mean(&answer, "tool_searches")), (3.0, 2.0));
+    assert_eq!((mean(&answer, "latency_s"), mean(&answer, "tool_search_s")), (3.0 + 2.0 * 1.5 + 2.0 * 2.0, 3.0));
+    assert_eq!((rate(&answer, Rate::Served), rate(&answer, Rate::ToolsFound)), (1.0, 1.0));
+    let sources = answer.summary.sources.clone().unwrap();
+    assert_close(dimes(sources.searches.usd()) / 3.0, 145.0 + 303.0 + 16.0, 1e-12);
+    assert_eq!(answer.scenario.servers, ["a", "b", "tool_search"]);
+    let upfront = run(&found("", search), 3);
+    assert_eq!(mean(&upfront, "input_tokens"), 3.0 * 700.0 + 65.0 + 130.0);
+    assert!(answer.checks.all_pass() && upfront.checks.all_pass());
+}
+
+#[test]
+fn a_tool_that_is_not_found_fails() {
+    let search = "[tool_search]\nfound = 5\noutput = 8\nlatency = \"500ms\"\nhit_rate = 0\nmax_searches = 3\n";
+    let answer = run(&found("loading = \"search\"", search), 3);
+    assert_eq!((mean(&answer, "tool_searches"), rate(&answer, Rate::Served)), (6.0, 0.0));
+    // calls, but no attempts; what enters the history is the text of the failure
+    assert_eq!((mean(&answer, "tool_calls"), mean(&answer, "attempts")), (6.0, 0.0));
+    let searching: f64 = (0..6).map(|k| 105.0 + 158.0 * f64::from(k)).sum();
+    let after = 105.0 + 6.0 * 158.0 + 1.0;
+    assert_eq!(mean(&answer, "input_tokens"), 100.0 + searching + after + after + 6.0);
+    assert_eq!(mean(&answer, "latency_s"), 3.0 + 6.0 * 1.5);
+    assert!(answer.checks.all_pass());
+}
+
+#[test]
+fn a_share_of_searches_hits() {
+    // the literature's rates for two search tools: of the sessions that need one tool at most 47 % and 77 % are served
+    for (hit_rate, searches, ceiling) in [(0.47, 1, 0.47), (0.77, 1, 0.77), (0.47, 2, 1.0 - 0.53 * 0.53)] {
+        let text = format!(
+            "[session]\nturns = 4\noutput = 5\n[[servers]]\nname = \"a\"\ntools = 60\ntokens_per_tool = 200\nloading = \"search\"\n[[tools]]\n\
+             name = \"x\"\nserver = \"a\"\n[tool_search]\nfound = 5\nhit_rate = {hit_rate}\nmax_searches = {searches}\n"
+        );
+        let answer = run(&text, 20_000);
+        let served = answer.summary.rate(Rate::Served).unwrap();
+        assert!((served.value - ceiling).abs() < 4.0 * served.se, "{served:?} {ceiling}");
+        assert!(answer.checks.all_pass(), "{:#?}", answer.checks.checks);
+    }
+}
+
+#[test]
+fn a_summary_comes_before_a_search_too() {
+    let search = "[tool_search]\nfound = 5\noutput = 8\n[context]\ncompact_at = 250\nsummary = 50\n";
+    let answer = run(&found("loading = \"search\"", search), 3);
+    // 100; search of 105; 263 is too long: summary, search of 150; 308: summary; 150, then 215
+    let searches = 105.0 + 263.0 + 150.0;
+    assert_eq!(mean(&answer, "input_tokens"), 100.0 + searches + (150.0 + 158.0 + 60.0) + 150.0 + 215.0);
+    assert_eq!((mean(&answer, "summaries"), mean(&answer, "tool_searches")), (2.0, 2.0));
+}
+
+#[test]
+fn tools_that_are_called_from_code() {
+    let answer = run(&found("loading = \"code\"\nread_tokens = 70\nkept = 15", ""), 3);
+    // of 20 and 40 tokens of results 15 stay each
+    assert_eq!(mean(&answer, "input_tokens"), 100.0 + (105.0 + 140.0 + 30.0) + (110.0 + 140.0 + 60.0));
+    assert!(answer.checks.all_pass());
+    // the literature's: 200 results of 150 tokens leave 200 tokens instead of 30,000
+    let text = |loading: &str| {
+        format!(
+            "[session]\nturns = 2\n[[servers]]\nname = \"a\"\ndefinition_tokens = 0\n{loading}\n[[tools]]\nname = \"x\"\nserver = \"a\"\n\
+             calls = 200\nresult = 150\n"
+        )
+    };
+    assert_eq!(mean(&run(&text(""), 3), "input_tokens"), 30_000.0);
+    assert_eq!(mean(&run(&text("loading = \"code\"\nread_tokens = 0\nkept = 200"), 3), "input_tokens"), 200.0);
+    // forty tools of 300 tokens weigh 12,000 in every call
+    let many = "[session]\nturns = 5\n[[servers]]\nname = \"a\"\ntools = 40\ntokens_per_tool = 300\n";
+    assert_eq!(mean(&run(many, 3), "input_tokens"), 5.0 * 12_000.0);
+}
+
+#[test]
+fn some_sessions_run_on_a_small_model_first() {
+    let text = |routing: &str| {
+        format!(
+            "{PRICES}[model]\nfirst_token = \"3s\"\n[prompt]\nsystem = 100\n[session]\nturns = 2\noutput = 10\n[routing]\n{routing}\n\
+             small = {{ model = {{ first_token = \"1s\" }}, price = {{ input = 10_000, output = 10_000 }} }}\n"
+        )
+    };
+    let all = run(&text("share = 1\nredo = 1"), 3);
+    // 100 + 110 sent, 20 written: $2.3 on the small model, then $23
+    assert_close(mean(&all, "cost_usd"), 2.3 + 23.0, 1e-12);
+    assert_eq!((mean(&all, "latency_s"), mean(&all, "turns"), mean(&all, "runs")), (8.0, 4.0, 2.0));
+    assert_close(mean(&run(&text("share = 1"), 3), "cost_usd"), 2.3, 1e-12);
+    assert_close(mean(&run(&text("share = 0\nredo = 1"), 3), "cost_usd"), 23.0, 1e-12);
+    let answer = run(&text("share = 0.6\nredo = 0.25"), 20_000);
+    let cost = answer.summary.metric("cost_usd").unwrap().mean;
+    assert!((cost.value - (0.6 * 2.3 + 0.55 * 23.0)).abs() < 4.0 * cost.se, "{cost:?}");
+    let (small, redone) = (answer.summary.rate(Rate::RunsOnSmallModel).unwrap(), answer.summary.rate(Rate::Redone).unwrap());
+    assert!((small.value - 0.6).abs() < 4.0 * small.se && (redone.value - 0.15).abs() < 4.0 * redone.se);
+    assert!(answer.checks.all_pass(), "{:#?}", answer.checks.checks);
+}
+
+#[test]
+fn a_session_is_tried_until_it_succeeds() {
+    let text = |outcome: &str| format!("{PRICES}[session]\nturns = 3\noutput = 10\n[outcome]\n{outcome}\n");
+    let one = run(&text("success = 0.8"), 20_000);
+    let success = rate(&one, Rate::Success);
+    assert!((success - 0.8).abs() < 4.0 * (0.16_f64 / 20_000.0).sqrt());
+    assert_close(dimes(rate(&one, Rate::CostPerSuccess)), 60.0 / success, 1e-12);
+    let turns = run(&text("turn_success = 0.9"), 20_000);
+    assert!((rate(&turns, Rate::Success) - 0.729).abs() < 4.0 * (0.2_f64 / 20_000.0).sqrt());
+    let three = run(&text("success = 0.5\nattempts = 3"), 20_000);
+    assert!((rate(&three, Rate::Success) - 0.875).abs() < 4.0 * (0.11_f64 / 20_000.0).sqrt());
+    // 1 + 1/2 + 1/4 tries
+    let runs = three.summary.metric("runs").unwrap().mean;
+    assert!((runs.value - 1.75).abs() < 4.0 * runs.se, "{runs:?}");
+    // what isn't answered hasn't succeeded
+    let cut = run(&text("success = 1\nattempts = 2").replace("turns = 3", "turns = 3\nmax_turns = 2"), 3);
+    assert_eq!((rate(&cut, Rate::Success), mean(&cut, "turns")), (0.0, 4.0));
+    for answer in [one, turns, three, cut] {
+        assert!(answer.checks.all_pass(), "{:#?}", answer.checks.checks);
+    }
+}

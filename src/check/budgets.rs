@@ -3,16 +3,16 @@
 
 use super::facts::{Facts, max_turns_cuts};
 use super::gaps::Gaps;
-use super::walk::{plan, usd};
+use super::walk::{plans, usd};
 use super::{Check, Checks};
 use crate::price::Tariff;
-use crate::stats::Quantity;
+use crate::stats::{Quantity, Sample};
 use crate::theory::limits;
 
 const ID: &str = "budget.reserve";
 
-pub(super) fn check(facts: &Facts<'_>, checks: &mut Checks) {
-    let (model, sample) = (facts.model, facts.sample);
+pub(super) fn check(facts: &Facts<'_>, sample: &Sample, checks: &mut Checks) {
+    let model = facts.model;
     let budget = &model.budget;
     if !budget.any() {
         return checks.refuse(ID, "the scenario has no [budget]");
@@ -68,6 +68,9 @@ fn stops_at(facts: &Facts<'_>, tariff: &Tariff, dollars: f64) -> Result<(f64, f6
     if budget.turns.is_some() || budget.tokens.is_some() || budget.time_s.is_some() {
         return no("there are several limits");
     }
+    if facts.grows_unevenly() || facts.calls_agents() || !model.is_played_once() {
+        return no("more happens than turns");
+    }
     if model.faults.any() || cache.breaks.any() || cache.is_kept_alive() || cache.caches_output {
         return no("more happens than turns");
     }
@@ -84,7 +87,8 @@ fn stops_at(facts: &Facts<'_>, tariff: &Tariff, dollars: f64) -> Result<(f64, f6
         return no("gaps can outlast the cache's lifetime");
     }
     let (mut spent, mut calls, mut cached) = (0.0, 0.0, 0.0_f64);
-    for call in plan(facts) {
+    let [(_, planned)]: [_; 1] = plans(facts)?.try_into().map_err(|_| "tools are found by chance".to_owned())?;
+    for call in planned {
         if call.prompt > model.context.window_tokens {
             break;
         }

@@ -1,16 +1,15 @@
 //! Money for input and output.
 
-use super::facts::Facts;
+use super::facts::{Facts, largest_prompt};
 use super::gaps::{Gap, Gaps};
-use super::walk::{self, ping_usd, plan, usd};
+use super::walk::{self, Planned, ping_usd, plans, usd};
 use super::{Check, Checks, Events, NO_EVENTS, NotChecked, events};
-use crate::dist::Whole;
 use crate::model::Model;
 use crate::price::{PicoUsdPerToken, Tariff};
-use crate::stats::{Quantity, Rate};
+use crate::stats::{Quantity, Rate, Sample};
 use crate::theory::cache::{self, Multipliers};
 
-pub(super) fn check(facts: &Facts<'_>, checks: &mut Checks) {
+pub(super) fn check(facts: &Facts<'_>, sample: &Sample, checks: &mut Checks) {
     let ids = ["cost.input.uncached", "cost.input.cached", "cost.input.two_lifetimes"];
     let Some(tariff) = &facts.model.tariff else {
         for id in ids {
@@ -42,9 +41,9 @@ pub(super) fn check(facts: &Facts<'_>, checks: &mut Checks) {
         }
         return;
     }
-    checks.add(input(facts, tariff, id));
+    checks.add(input(facts, sample, tariff, id));
     if facts.model.output.mean() > 0.0 && tariff.base.output.0 > 0 {
-        checks.add(output(facts, tariff));
+        checks.add(output(facts, sample, tariff));
     } else {
         checks.refuse("cost.output", "output costs nothing");
     }
@@ -55,7 +54,7 @@ fn rebilled(facts: &Facts<'_>) -> Option<String> {
 }
 
 /// `cache.keep_alive`: pings a gap.
-pub(super) fn check_pings(facts: &Facts<'_>, checks: &mut Checks) {
+pub(super) fn check_pings(facts: &Facts<'_>, sample: &Sample, checks: &mut Checks) {
     const ID: &str = "cache.keep_alive";
     if !facts.model.cache.is_kept_alive() {
         return checks.refuse(ID, "the scenario has no keep_alive");
@@ -64,13 +63,12 @@ pub(super) fn check_pings(facts: &Facts<'_>, checks: &mut Checks) {
         return checks.refuse(ID, why);
     }
     checks.add(pings(facts).map_err(|why| NotChecked { id: ID, why }).and_then(|(pings, gaps)| {
-        let seen = facts
-            .sample
+        let seen = sample
             .ratio(Rate::PingsPerGap)
             .ok_or_else(|| NotChecked { id: ID, why: "there are no gaps".to_owned() })?;
         let expected = pings / gaps;
-        let events_expected = pings * facts.sample.sessions() as f64;
-        match events(events_expected, (seen.value - expected) * gaps * facts.sample.sessions() as f64) {
+        let events_expected = pings * facts.sessions();
+        match events(events_expected, (seen.value - expected) * gaps * facts.sessions()) {
             Events::TooFew(why) => Err(NotChecked { id: ID, why }),
             _ => Ok(Check::new(ID, "Σ_k P(gap ≥ kδ); 1/(e^(δ/g)−1) if exponential", "pings per gap", expected, seen)),
         }
@@ -97,19 +95,7 @@ fn pings(facts: &Facts<'_>) -> Result<(f64, f64), String> {
 /// Whether every prompt surely stays below the long-context tier.
 fn below_tier(facts: &Facts<'_>, tariff: &Tariff) -> Result<(), String> {
     let Some((from, _)) = tariff.tier else { return Ok(()) };
-    let model = facts.model;
-    let most = |law: &Whole| law.quantile(1.0 - 1e-9);
-    let growth: f64 = most(&model.output)
-        + most(&model.conversation.message)
-        + model
-            .phase
-            .tools
-            .iter()
-            .map(|t| most(&t.calls) * most(&t.result).max(t.error_result_tokens as f64))
-            .sum::<f64>();
-    let first = model.prompt.definition_tokens() as f64 + most(&model.prompt.system) + most(&model.prompt.task);
-    let turns = most(&model.turns).min(model.max_turns as f64) * most(&model.conversation.messages);
-    if first + (turns - 1.0) * growth < from as f64 {
+    if largest_prompt(facts.model) < from as f64 {
         Ok(())
     } else {
         Err(format!("sizes are random and a prompt may reach the long-context prices at {from} tokens"))
@@ -123,52 +109,62 @@ fn linear(facts: &Facts<'_>, tariff: &Tariff) -> Result<(), String> {
     facts.sizes_near_normal()
 }
 
-fn output(facts: &Facts<'_>, tariff: &Tariff) -> Result<Check, NotChecked> {
-    let refused = |why: String| NotChecked { id: "cost.output", why };
-    let seen = facts.sample.moments(Quantity::CostOutputUsd).estimate();
-    let pinged = facts.model.cache.is_kept_alive();
-    if facts.constant_sizes {
-        let mut expected =
-            plan(facts).iter().map(|c| usd(tariff.rates(tariff.tier_of(c.prompt)).output) * c.output as f64).sum();
-        if pinged {
-            let gaps = Gaps::new(facts).map_err(refused)?;
-            expected += ping_usd(facts, tariff, &gaps).map_err(refused)?.1;
-        }
-        return facts.of_sizes(Check::new("cost.output", "c_out·T·output", "cost_output_usd", expected, seen));
-    }
-    linear(facts, tariff).map_err(refused)?;
-    let mut tokens = facts.calls() * facts.model.output.mean();
-    if pinged {
-        tokens += pings(facts).map_err(refused)?.0;
-    }
-    let expected = usd(tariff.base.output) * tokens;
-    facts.of_sizes(Check::new("cost.output", "c_out·E[T]·E[output]", "cost_output_usd", expected, seen))
+fn output(facts: &Facts<'_>, sample: &Sample, tariff: &Tariff) -> Result<Check, NotChecked> {
+    let expected = expected_output(facts, tariff).map_err(|why| NotChecked { id: "cost.output", why })?;
+    let seen = sample.moments(facts.own(Quantity::CostOutputUsd)).estimate();
+    let formula = if facts.constant_sizes { "c_out·T·output" } else { "c_out·E[T]·E[output]" };
+    facts.of_sizes(Check::new("cost.output", formula, "cost_output_usd", expected, seen))
 }
 
-fn input(facts: &Facts<'_>, tariff: &Tariff, id: &'static str) -> Result<Check, NotChecked> {
-    let refused = |why: String| NotChecked { id, why };
-    let model = facts.model;
-    facts.growth.clone().map_err(refused)?;
-    let seen = facts.sample.moments(Quantity::CostInputUsd).estimate();
+/// Money for the output of a session, or why it isn't known.
+pub(super) fn expected_output(facts: &Facts<'_>, tariff: &Tariff) -> Result<f64, String> {
+    let pinged = facts.model.cache.is_kept_alive();
     if facts.constant_sizes {
-        let expected = fixed_input(facts, tariff).map_err(refused)?;
-        let formula = match id {
+        let money = |calls: &[Planned]| -> f64 {
+            calls.iter().map(|c| usd(tariff.rates(tariff.tier_of(c.prompt)).output) * c.output as f64).sum()
+        };
+        let mut expected: f64 = plans(facts)?.iter().map(|(chance, calls)| chance * money(calls)).sum();
+        if pinged {
+            expected += ping_usd(facts, tariff, &Gaps::new(facts)?)?.1;
+        }
+        return Ok(expected);
+    }
+    linear(facts, tariff)?;
+    let mut tokens = facts.calls() * facts.model.output.mean();
+    if pinged {
+        tokens += pings(facts)?.0;
+    }
+    Ok(usd(tariff.base.output) * tokens)
+}
+
+/// Money for the input of a session, or why it isn't known.
+pub(super) fn expected_input(facts: &Facts<'_>, tariff: &Tariff) -> Result<f64, String> {
+    facts.growth.clone()?;
+    if facts.constant_sizes {
+        return fixed_input(facts, tariff);
+    }
+    linear(facts, tariff)?;
+    if !facts.model.cache.enabled {
+        return Ok(cache::uncached(usd(tariff.base.input), facts.talk()?.read()));
+    }
+    random_input(facts, tariff)
+}
+
+fn input(facts: &Facts<'_>, sample: &Sample, tariff: &Tariff, id: &'static str) -> Result<Check, NotChecked> {
+    let expected = expected_input(facts, tariff).map_err(|why| NotChecked { id, why })?;
+    let seen = sample.moments(facts.own(Quantity::CostInputUsd)).estimate();
+    let formula = if facts.constant_sizes {
+        match id {
             "cost.input.uncached" => "c_in·(T·P0 + s·T(T−1)/2)",
             "cost.input.cached" => "c_in·[κw(n_T + q·R_T) + κr(1−q)·R_T]",
             "context.compaction" => "by recurrence: a summary call, then tools + system + summary",
             _ => "prefix and messages, each c_in·[κw(n + q·R) + κr(1−q)·R]",
-        };
-        return facts.of_sizes(Check::new(id, formula, "cost_input_usd", expected, seen));
-    }
-    linear(facts, tariff).map_err(refused)?;
-    if !model.cache.enabled {
-        let read = facts.talk().map_err(refused)?.read();
-        let expected = cache::uncached(usd(tariff.base.input), read);
-        let formula = "c_in·(T·P0 + s·T(T−1)/2)";
-        return facts.of_sizes(Check::new(id, formula, "cost_input_usd", expected, seen));
-    }
-    let expected = random_input(facts, tariff).map_err(refused)?;
-    let formula = "E over sizes of c_in·[κw(n_T + q·R_T) + κr(1−q)·R_T]";
+        }
+    } else if facts.model.cache.enabled {
+        "E over sizes of c_in·[κw(n_T + q·R_T) + κr(1−q)·R_T]"
+    } else {
+        "c_in·(T·P0 + s·T(T−1)/2)"
+    };
     facts.of_sizes(Check::new(id, formula, "cost_input_usd", expected, seen))
 }
 
@@ -178,15 +174,15 @@ fn fixed_input(facts: &Facts<'_>, tariff: &Tariff) -> Result<f64, String> {
         return Ok(expected);
     }
     if !facts.model.cache.enabled {
-        return Ok(plan(facts)
-            .iter()
-            .map(|c| usd(tariff.rates(tariff.tier_of(c.prompt)).input) * c.prompt as f64)
-            .sum());
+        let money = |calls: &[Planned]| -> f64 {
+            calls.iter().map(|c| usd(tariff.rates(tariff.tier_of(c.prompt)).input) * c.prompt as f64).sum()
+        };
+        return Ok(plans(facts)?.iter().map(|(chance, calls)| chance * money(calls)).sum());
     }
     let mut gaps = Gaps::new(facts)?;
     let mut walk = walk::walk(facts, tariff, &gaps)?;
-    let expected_events = walk.expired * facts.sample.sessions() as f64;
-    match events(expected_events, facts.expired_gaps() - expected_events) {
+    let expected_events = walk.expired * facts.sessions();
+    match events(expected_events, facts.expired_beyond(expected_events)) {
         Events::TooFew(_) if expected_events <= NO_EVENTS => {
             gaps = gaps.never();
             walk = walk::walk(facts, tariff, &gaps)?;
@@ -203,6 +199,7 @@ fn compacted(facts: &Facts<'_>, tariff: &Tariff) -> Option<f64> {
     let (context, cache) = (&model.context, &model.cache);
     let simple = context.compact_at_tokens < u64::MAX
         && model.conversation.is_single()
+        && !facts.grows_unevenly()
         && tariff.tier.is_none()
         && cache.granularity_tokens <= 1
         && cache.warm_prefix <= 0.0

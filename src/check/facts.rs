@@ -2,15 +2,24 @@
 
 use super::{Check, NotChecked};
 use crate::dist::{Dist, Whole};
-use crate::model::{Model, Tool};
+use crate::model::{Agent, Loading, Model, Search, Tool};
 use crate::session::Outcome;
 use crate::stats::{Quantity, Sample};
 use crate::theory::retry;
 use crate::theory::tokens::Talk;
 
+/// What was seen of a model's sessions.
+#[derive(Clone, Copy)]
+pub(super) enum Seen<'a> {
+    /// A sample; agents that the model called are counted apart where there were any.
+    Sample(&'a Sample, bool),
+    /// Nothing: the sessions are part of other sessions. About so many were played.
+    Nothing(f64),
+}
+
 pub(super) struct Facts<'a> {
     pub model: &'a Model,
-    pub sample: &'a Sample,
+    pub seen: Seen<'a>,
     /// `E[T]` and `E[T²]` of the calls that a message takes.
     pub turns: (f64, f64),
     /// `E[M]` and `E[M²]` of the messages.
@@ -74,6 +83,14 @@ pub(super) fn success_chance(tool: &Tool) -> Result<f64, String> {
     if tool.is_hedged() && attempts_can_fail(tool) {
         return Err("calls are hedged and can fail".to_owned());
     }
+    if let Some(agent) = &tool.agent {
+        if !surely_answers(agent) {
+            return Err("an agent's sessions may end without their answer".to_owned());
+        }
+        if tool.faults.timeout_s.is_finite() {
+            return Err("an agent's sessions may outlast the timeout".to_owned());
+        }
+    }
     let sent = sent_share(tool);
     let fail = retry::unavailability(AttemptChances::of(tool).a, AttemptChances::of(tool).b, tool.retry.attempts);
     Ok(sent * (1.0 - fail) * (1.0 - tool.error))
@@ -107,7 +124,18 @@ fn skewness_fits(cv: f64, n: f64) -> Result<(), String> {
 }
 
 impl<'a> Facts<'a> {
-    pub fn new(model: &'a Model, sample: &'a Sample) -> Self {
+    /// Of sessions that were played by themselves. `has_agents` is whether they called agents, whose money and tokens
+    /// are then left out.
+    pub fn of_sample(model: &'a Model, sample: &'a Sample, has_agents: bool) -> Self {
+        Self::new(model, Seen::Sample(sample, has_agents), cut_short(model, sample))
+    }
+
+    /// Of about so many sessions of which nothing was seen by itself.
+    pub fn of_theory(model: &'a Model, sessions: f64) -> Self {
+        Self::new(model, Seen::Nothing(sessions), can_be_cut_short(model))
+    }
+
+    fn new(model: &'a Model, seen: Seen<'a>, cut_short: Option<String>) -> Self {
         let turns = model.turns.moments_up_to(model.max_turns);
         let tools = &model.phase.tools;
         let constant = |whole: &Whole| whole.as_constant().is_some();
@@ -124,15 +152,7 @@ impl<'a> Facts<'a> {
                     && constant(&t.result)
                     && (!can_fail(t) || t.result.as_constant() == Some(t.error_result_tokens))
             });
-        Self {
-            model,
-            sample,
-            turns,
-            messages,
-            constant_sizes,
-            growth: growth(model),
-            cut_short: cut_short(model, sample),
-        }
+        Self { model, seen, turns, messages, constant_sizes, growth: growth(model), cut_short }
     }
 
     /// The sums over a session's calls, where the growth of its history is known.
@@ -154,24 +174,84 @@ impl<'a> Facts<'a> {
 
     /// Why sums over sizes don't follow from the number of calls, if so.
     pub fn not_just_turns(&self) -> Result<(), String> {
-        if self.sample.moments(Quantity::Summaries).max > 0.0 {
+        let summarised = match self.seen {
+            Seen::Sample(sample, _) => sample.moments(Quantity::Summaries).max > 0.0,
+            Seen::Nothing(_) => largest_prompt(self.model) > self.model.context.compact_at_tokens as f64,
+        };
+        if summarised {
             return Err("prompts are summarised; see context.compaction".to_owned());
         }
         if self.rebills() {
             return Err("model calls whose reply is lost are billed too".to_owned());
         }
+        if self.grows_unevenly() {
+            return Err("the history doesn't grow evenly: tools are searched for or called from code".to_owned());
+        }
         Ok(())
+    }
+
+    /// Whether the history grows more in some phases than in others: tools are found, or their definitions read.
+    pub fn grows_unevenly(&self) -> bool {
+        self.model.searches() || !self.model.phase.code.is_empty()
+    }
+
+    /// Whether chance decides how often tools are searched for.
+    pub fn finds_by_chance(&self) -> bool {
+        let by_chance = |search: &Search| search.hit_rate > 0.0 && search.hit_rate < 1.0;
+        self.model.searches() && self.model.search.as_ref().is_some_and(by_chance)
+    }
+
+    /// Whether some tools may not be found.
+    pub fn can_miss_tools(&self) -> bool {
+        can_miss_tools(self.model)
+    }
+
+    /// How many sessions there were.
+    pub fn sessions(&self) -> f64 {
+        match self.seen {
+            Seen::Sample(sample, _) => sample.sessions() as f64,
+            Seen::Nothing(sessions) => sessions,
+        }
+    }
+
+    /// A bound on the prompts.
+    pub fn largest_prompt(&self) -> f64 {
+        match self.seen {
+            Seen::Sample(sample, _) => sample.moments(Quantity::InputTokens).max,
+            Seen::Nothing(_) => largest_prompt(self.model),
+        }
+    }
+
+    /// The quantity of the model's own sessions, without the agents that they called.
+    pub fn own(&self, quantity: Quantity) -> Quantity {
+        match (self.seen, quantity) {
+            (Seen::Sample(_, true), Quantity::CostInputUsd) => Quantity::OwnInputUsd,
+            (Seen::Sample(_, true), Quantity::CostOutputUsd) => Quantity::OwnOutputUsd,
+            (Seen::Sample(_, true), Quantity::InputTokens) => Quantity::OwnInputTokens,
+            (Seen::Sample(_, true), Quantity::OutputTokens) => Quantity::OwnOutputTokens,
+            _ => quantity,
+        }
+    }
+
+    /// Whether agents were called.
+    pub fn calls_agents(&self) -> bool {
+        matches!(self.seen, Seen::Sample(_, true)) || self.model.has_agents()
     }
 
     /// Whether a model call was, or may be, executed without being answered.
     pub fn rebills(&self) -> bool {
-        let mean = |quantity: Quantity| self.sample.moments(quantity).mean;
-        self.model.faults.lost_reply > 0.0 || mean(Quantity::ModelExecutions) > mean(Quantity::ModelCalls)
+        match self.seen {
+            Seen::Sample(sample, _) => {
+                let mean = |quantity: Quantity| sample.moments(quantity).mean;
+                self.model.faults.lost_reply > 0.0 || mean(Quantity::ModelExecutions) > mean(Quantity::ModelCalls)
+            }
+            Seen::Nothing(_) => self.model.faults.any(),
+        }
     }
 
     /// A check of sums over sizes. Where sizes are random and none was seen to differ, what makes them differ was too rare.
     pub fn of_sizes(&self, check: Check) -> Result<Check, NotChecked> {
-        if check.pass || check.se > 0.0 || self.constant_sizes {
+        if check.pass || check.se > 0.0 || (self.constant_sizes && !self.finds_by_chance()) {
             return Ok(check);
         }
         let why = "what makes sizes differ is too rare to have been seen in this sample".to_owned();
@@ -207,9 +287,12 @@ impl<'a> Facts<'a> {
         Ok(())
     }
 
-    /// Gaps that were seen to expire, over all sessions.
-    pub fn expired_gaps(&self) -> f64 {
-        self.sample.moments(Quantity::ExpiredGaps).mean * self.sample.sessions() as f64
+    /// How many more gaps were seen to expire, over all sessions, than were expected.
+    pub fn expired_beyond(&self, expected: f64) -> f64 {
+        match self.seen {
+            Seen::Sample(sample, _) => sample.moments(Quantity::ExpiredGaps).mean * self.sessions() - expected,
+            Seen::Nothing(_) => 0.0,
+        }
     }
 
     /// Mean of tools and system, tokens.
@@ -228,12 +311,12 @@ impl<'a> Facts<'a> {
         let (turns, messages) = (squared_cv(self.turns), squared_cv(self.messages));
         // of a sum of M independent T
         let cv = (turns / self.messages.0 + messages).sqrt();
-        skewness_fits(cv, self.sample.sessions() as f64).map_err(|why| format!("turns: {why}"))
+        skewness_fits(cv, self.sessions()).map_err(|why| format!("turns: {why}"))
     }
 
     /// Whether sums over the user's waits and the tools' latencies are near enough to normal.
     pub fn waits_near_normal(&self) -> Result<(), String> {
-        let n = self.sample.sessions() as f64;
+        let n = self.sessions();
         let talk = &self.model.conversation;
         if !talk.is_single() {
             near_normal(&talk.think_s, n * (self.messages.0 - 1.0)).map_err(|why| format!("think: {why}"))?;
@@ -248,7 +331,7 @@ impl<'a> Facts<'a> {
     /// Whether the sums over sizes are near enough to normal.
     pub fn sizes_near_normal(&self) -> Result<(), String> {
         let model = self.model;
-        let n = self.sample.sessions() as f64;
+        let n = self.sessions();
         self.turns_near_normal()?;
         for (name, law) in [("system", &model.prompt.system), ("task", &model.prompt.task)] {
             near_normal(law.law(), n).map_err(|why| format!("{name}: {why}"))?;
@@ -283,6 +366,53 @@ fn cut_short(model: &Model, sample: &Sample) -> Option<String> {
     max_turns_cuts(model).then(|| "max_turns can end a conversation before its last message".to_owned())
 }
 
+/// Whether some tools of a model may not be found.
+pub(super) fn can_miss_tools(model: &Model) -> bool {
+    model.searches() && model.search.as_ref().is_some_and(|search| search.hit_rate < 1.0)
+}
+
+/// Why sums over turns may not hold, where nothing was seen of the sessions.
+pub(super) fn can_be_cut_short(model: &Model) -> Option<String> {
+    let reasons = [
+        (model.budget.any(), "a budget can stop an agent's sessions"),
+        (model.faults.any(), "an agent's model calls can fail"),
+        (largest_prompt(model) > model.context.window_tokens as f64, "an agent's prompt can outgrow its window"),
+        (model.turns.at_least(model.max_turns.saturating_add(1)) > 0.0, "max_turns can end an agent's sessions"),
+    ];
+    reasons.into_iter().find(|(holds, _)| *holds).map(|(_, why)| why.to_owned())
+}
+
+/// Whether every session of an agent surely ends with its answer.
+pub(super) fn surely_answers(agent: &Agent) -> bool {
+    can_be_cut_short(&agent.model).is_none()
+}
+
+/// A size that no prompt of a sample can be expected to outgrow, tokens.
+pub(super) fn largest_prompt(model: &Model) -> f64 {
+    let most = |law: &Whole| law.quantile(1.0 - 1e-9);
+    let growth: f64 = most(&model.output)
+        + most(&model.conversation.message)
+        + model
+            .phase
+            .tools
+            .iter()
+            .map(|t| most(&t.calls) * most(&t.result).max(t.error_result_tokens as f64))
+            .sum::<f64>();
+    let first = model.prompt.definition_tokens() as f64 + most(&model.prompt.system) + most(&model.prompt.task);
+    let turns = most(&model.turns).min(model.max_turns as f64) * most(&model.conversation.messages);
+    let found: f64 = model.search.as_ref().map_or(0.0, |search| {
+        let each = |tool: &Tool| match tool.loading {
+            Loading::Search { appended_tokens } => {
+                f64::from(search.most) * (appended_tokens + search.output_tokens) as f64
+            }
+            _ => 0.0,
+        };
+        model.phase.tools.iter().map(each).sum()
+    });
+    let read: u64 = model.phase.code.iter().map(|server| server.read_tokens).sum();
+    first + (turns - 1.0) * growth + found + read as f64
+}
+
 /// Whether `max_turns` can end a conversation.
 pub(super) fn max_turns_cuts(model: &Model) -> bool {
     !model.conversation.is_single() && model.turns.at_least(model.max_turns.saturating_add(1)) > 0.0
@@ -313,23 +443,46 @@ pub(super) fn fixed_summary_s(model: &Model) -> Option<f64> {
     Some(model.timing.first_token_s.as_constant()? + writing_s)
 }
 
+/// The same of a call that searches for a tool.
+pub(super) fn fixed_search_s(model: &Model) -> Option<f64> {
+    if model.faults.any() {
+        return None;
+    }
+    let tokens = model.search.as_ref().map_or(0, |search| search.output_tokens);
+    let writing_s = match &model.timing.output_rate {
+        None => 0.0,
+        Some(rate) => tokens as f64 / rate.as_constant()?,
+    };
+    Some(model.timing.first_token_s.as_constant()? + writing_s)
+}
+
 /// Whether an attempt of a tool can end without an answer.
 pub(super) fn attempts_can_fail(tool: &Tool) -> bool {
     tool.faults.chance() > 0.0
-        || (tool.faults.timeout_s.is_finite() && tool.latency_s.sf(tool.faults.timeout_s) > 0.0)
+        || (tool.faults.timeout_s.is_finite()
+            && (tool.agent.is_some() || tool.latency_s.sf(tool.faults.timeout_s) > 0.0))
         || tool.retry.deadline_s.is_finite()
 }
 
 /// Whether a call of a tool can end without its result.
 pub(super) fn can_fail(tool: &Tool) -> bool {
-    attempts_can_fail(tool) || tool.error > 0.0 || sent_share(tool) < 1.0
+    let unanswered = tool.agent.as_ref().is_some_and(|agent| !surely_answers(agent));
+    attempts_can_fail(tool) || tool.error > 0.0 || sent_share(tool) < 1.0 || unanswered
 }
 
 fn growth(model: &Model) -> Result<f64, String> {
-    let mut growth = model.output.mean();
-    for tool in &model.phase.tools {
+    Ok(model.output.mean() + phase_growth(model, &[])?)
+}
+
+/// Mean growth of the history by the results of one phase, in which these tools weren't found.
+pub(super) fn phase_growth(model: &Model, given_up: &[usize]) -> Result<f64, String> {
+    let mut growth = 0.0;
+    let mut code: Vec<f64> = vec![0.0; model.phase.code.len()];
+    for (index, tool) in model.phase.tools.iter().enumerate() {
         let (calls, result, text) = (tool.calls.mean(), tool.result.mean(), tool.error_result_tokens as f64);
-        growth += if can_fail(tool) && (result - text).abs() > 0.0 {
+        let results = if given_up.contains(&index) {
+            calls * text
+        } else if can_fail(tool) && (result - text).abs() > 0.0 {
             if model.phase.breaker.is_some() {
                 return Err("a breaker ends calls".to_owned());
             }
@@ -338,6 +491,20 @@ fn growth(model: &Model) -> Result<f64, String> {
         } else {
             calls * result
         };
+        match tool.loading {
+            Loading::Code { server } => code[server] += results,
+            _ => growth += results,
+        }
+    }
+    let constant = |tool: &Tool| tool.calls.as_constant().is_some() && tool.result.as_constant().is_some();
+    for (index, (server, results)) in model.phase.code.iter().zip(code).enumerate() {
+        let own = |tool: &&Tool| tool.loading == Loading::Code { server: index };
+        if server.kept_tokens < u64::MAX
+            && !model.phase.tools.iter().filter(own).all(|tool| constant(tool) && !can_fail(tool))
+        {
+            return Err("what stays of the results of code is a minimum of random sizes".to_owned());
+        }
+        growth += results.min(server.kept_tokens as f64);
     }
     Ok(growth)
 }

@@ -1,11 +1,10 @@
 //! The time from the start of one call to the start of the next: whether it outlasts a lifetime, and how many pings
 //! fall into it.
 
-use super::facts::{Facts, fixed_call_s, fixed_summary_s};
+use super::facts::{Facts, fixed_call_s, fixed_search_s, fixed_summary_s};
 use super::phases::{PhaseLaw, rare_sf};
 use super::{Events, NO_EVENTS, events};
 use crate::dist::Dist;
-use crate::stats::Quantity;
 
 /// Pings of one gap that are summed one by one.
 const TERMS: u32 = 20_000;
@@ -19,6 +18,12 @@ pub(super) enum Gap {
     Think,
     /// Nothing: the call was a summary.
     None,
+    /// Nothing: a turn's call is followed by a search.
+    Asked,
+    /// What a search takes, with another search behind it.
+    Search,
+    /// What a search takes, and a tool phase behind it.
+    Found,
 }
 
 /// The laws of the gaps.
@@ -27,8 +32,11 @@ pub(super) struct Gaps<'a> {
     think: &'a Dist,
     /// Fixed time to the first token and for writing, s; `None` where random.
     fixed_s: Option<f64>,
-    /// The same of a summary.
+    /// The same of a summary, and of a call that searches.
     summary_s: Option<f64>,
+    search_s: Option<f64>,
+    /// How long a search takes, s; `None` where random.
+    waits_s: Option<f64>,
     /// Whether gaps are taken never to outlast a lifetime.
     never: bool,
 }
@@ -42,10 +50,15 @@ impl<'a> Gaps<'a> {
             think: &model.conversation.think_s,
             fixed_s: fixed_call_s(model),
             summary_s: fixed_summary_s(model),
+            search_s: fixed_search_s(model),
+            waits_s: model.search.as_ref().map_or(Some(0.0), |search| search.latency_s.as_constant()),
             never,
         };
         let compacts = model.context.compact_at_tokens < u64::MAX;
-        let unknown = gaps.phase.is_none() || gaps.fixed_s.is_none() || (compacts && gaps.summary_s.is_none());
+        let unknown = gaps.phase.is_none()
+            || gaps.fixed_s.is_none()
+            || (compacts && gaps.summary_s.is_none())
+            || (model.searches() && (gaps.search_s.is_none() || gaps.waits_s.is_none()));
         if unknown && !never {
             return Err("the law of the gap between two calls has no closed form here".to_owned());
         }
@@ -65,15 +78,23 @@ impl<'a> Gaps<'a> {
 
     /// `P(gap > x)` after a call that took `prefill_s` besides its fixed time.
     fn sf(&self, gap: Gap, prefill_s: f64, x: f64) -> f64 {
-        let call_s = if gap == Gap::None { self.summary_s } else { self.fixed_s };
-        let left_s = x - call_s.unwrap_or(0.0) - prefill_s;
+        let left_s = x - self.call_s(gap).unwrap_or(0.0) - prefill_s;
         if left_s < 0.0 {
             return 1.0;
         }
         match (gap, &self.phase) {
-            (Gap::Tools, Some(law)) => law.sf(left_s),
+            (Gap::Tools | Gap::Found, Some(law)) => law.sf(left_s),
             (Gap::Think, _) => self.think.sf(left_s),
             _ => 0.0,
+        }
+    }
+
+    /// The fixed time of the call before a gap, with what a search takes, s.
+    fn call_s(&self, gap: Gap) -> Option<f64> {
+        match gap {
+            Gap::None => self.summary_s,
+            Gap::Search | Gap::Found => Some(self.search_s? + self.waits_s?),
+            Gap::Tools | Gap::Think | Gap::Asked => self.fixed_s,
         }
     }
 
@@ -96,10 +117,10 @@ impl<'a> Gaps<'a> {
             return Err("gaps depend on the prompt through the prefill rate, and sizes are random".to_owned());
         }
         let chances = [Gap::Tools, Gap::Think].map(|gap| self.chances(facts, gap, 0.0));
-        let sessions = facts.sample.sessions() as f64;
+        let sessions = facts.sessions();
         let thinks = sessions * (facts.messages.0 - 1.0);
         let expected = chances[0].1 * (sessions * (facts.calls() - 1.0) - thinks) + chances[1].1 * thinks;
-        match events(expected, facts.expired_gaps() - expected) {
+        match events(expected, facts.expired_beyond(expected)) {
             Events::TooFew(_) if expected <= NO_EVENTS => Ok([(0.0, 0.0); 2]),
             Events::TooFew(why) => Err(why),
             _ => Ok(chances),
@@ -124,8 +145,7 @@ impl<'a> Gaps<'a> {
         if !cache.is_kept_alive() {
             return Ok(0.0);
         }
-        let call_s = if gap == Gap::None { self.summary_s } else { self.fixed_s };
-        if call_s.is_none() || (gap == Gap::Tools && self.phase.is_none()) {
+        if self.call_s(gap).is_none() || (matches!(gap, Gap::Tools | Gap::Found) && self.phase.is_none()) {
             return Err("the law of the gap between two calls has no closed form here".to_owned());
         }
         if gap == Gap::Think
@@ -161,7 +181,7 @@ fn never_expires(facts: &Facts<'_>) -> bool {
         return false;
     }
     let timing = &model.timing;
-    let largest = (facts.sample.moments(Quantity::InputTokens).max).max(facts.first_prompt());
+    let largest = facts.largest_prompt().max(facts.first_prompt());
     let prefill_s = largest * timing.prefill_s_per_token.max(timing.cached_prefill_s_per_token);
     let third = (model.cache.lifetime_s - prefill_s) / 3.0;
     if third <= 0.0 {
@@ -181,7 +201,20 @@ fn never_expires(facts: &Facts<'_>) -> bool {
     {
         return false;
     }
-    let sessions = facts.sample.sessions() as f64;
+    if model.searches()
+        && let Some(search) = &model.search
+    {
+        let writing_s = match &timing.output_rate {
+            None => 0.0,
+            Some(rate) => search.output_tokens as f64 / rate.quantile(1e-13).max(f64::MIN_POSITIVE),
+        };
+        // a search and the phase behind it share a third
+        let slow = 2.0 * search.latency_s.quantile(1.0 - 1e-13) > third;
+        if writing_s > third || slow || rare_sf(model, third / 2.0) > 1e-13 {
+            return false;
+        }
+    }
+    let sessions = facts.sessions();
     let thinks = if model.conversation.is_single() { 0.0 } else { model.conversation.think_s.sf(third) };
     let chance = timing.first_token_s.sf(third) + writing + rare_sf(model, third);
     sessions * (chance * facts.calls() + thinks * (facts.messages.0 - 1.0)) <= NO_EVENTS

@@ -4,10 +4,12 @@
 //! A check passes when theory and simulation agree to 1e-9 relative, or differ by less than four standard errors.
 //! Where the simulation saw too few of the events that a figure hangs on for a normal error, it isn't checked.
 
+mod agents;
 mod budgets;
 mod costs;
 mod facts;
 mod gaps;
+mod outcomes;
 mod phases;
 mod retries;
 mod sessions;
@@ -143,7 +145,7 @@ impl Checks {
 
 /// Durations (s) whose share among the tool phases has to be counted for [`check`].
 pub fn probes_s(model: &Model) -> Vec<f64> {
-    phases::probes_s(model)
+    if model.is_played_once() { phases::probes_s(&agents::effective(model)) } else { Vec::new() }
 }
 
 /// Holds every closed form of `model` against a sample. The sample must have been taken with [`probes_s`] of the model
@@ -153,16 +155,27 @@ pub fn check(model: &Model, sample: &Sample) -> Checks {
     if sample.sessions() == 0 {
         return checks;
     }
-    let facts = Facts::new(model, sample);
-    sizes::check(&facts, &mut checks);
-    costs::check(&facts, &mut checks);
-    phases::check(&facts, &mut checks);
-    sessions::check(&facts, &mut checks);
-    retries::check(&facts, &mut checks);
-    retries::check_model(&facts, &mut checks);
-    retries::check_approval(&facts, &mut checks);
-    budgets::check(&facts, &mut checks);
-    costs::check_pings(&facts, &mut checks);
+    let has_agents = model.has_agents();
+    let plain = agents::effective(model);
+    let facts = Facts::of_sample(&plain, sample, has_agents);
+    if model.is_played_once() {
+        sizes::check(&facts, sample, &mut checks);
+        costs::check(&facts, sample, &mut checks);
+        phases::check(&facts, sample, &mut checks);
+        sessions::check(&facts, sample, &mut checks);
+        retries::check(&facts, sample, &mut checks);
+        retries::check_model(&facts, sample, &mut checks);
+        retries::check_approval(&facts, sample, &mut checks);
+        costs::check_pings(&facts, sample, &mut checks);
+        agents::check(model, sample, &mut checks);
+    } else {
+        for id in OF_ONE_RUN {
+            checks.refuse(id, "sessions are run on two models or more than once; see routing and outcome.pass_k");
+        }
+    }
+    budgets::check(&facts, sample, &mut checks);
+    outcomes::check_search(model, sample, &mut checks);
+    outcomes::check(model, sample, &mut checks);
     for (ids, why) in LATER {
         for id in *ids {
             checks.refuse(id, *why);
@@ -171,11 +184,36 @@ pub fn check(model: &Model, sample: &Sample) -> Checks {
     checks
 }
 
+/// Forms of a session that is one run.
+const OF_ONE_RUN: &[&str] = &[
+    "tokens.read",
+    "tokens.reread",
+    "tokens.definitions",
+    "cost.input.uncached",
+    "cost.input.cached",
+    "cost.input.two_lifetimes",
+    "cost.output",
+    "context.compaction",
+    "latency.parallel",
+    "latency.sequential",
+    "latency.timeout",
+    "latency.any",
+    "latency.hedged",
+    "latency.session",
+    "retry.duplicates",
+    "retry.executions",
+    "retry.attempts",
+    "retry.availability",
+    "retry.wait",
+    "cache.keep_alive",
+    "agents.tokens",
+    "agents.cost",
+];
+
 /// Forms of what a scenario of this version can't hold.
 const LATER: &[(&[&str], &str)] = &[
     (&["cache.lifetime_break_even"], "it compares two lifetimes, and a run has one"),
     (&["limit.bucket", "queue.mmc", "queue.mg1", "queue.little", "cache.shared_prefix"], "the scenario has no [fleet]"),
-    (&["outcome.pass_k"], "the scenario has no [outcome]"),
 ];
 
 /// Whether the expected events are enough, impossible, or too few to tell.
@@ -201,5 +239,12 @@ fn events(expected: f64, off_by: f64) -> Events {
     }
 }
 
-pub use phases::phase_quantiles;
-pub use sessions::session_quantiles;
+/// Points (p, seconds) of the quantile curve of a tool phase, where it has a closed form; for a chart.
+pub fn phase_quantiles(model: &Model, ps: &[f64]) -> Option<Vec<(f64, f64)>> {
+    model.is_played_once().then(|| agents::effective(model)).and_then(|model| phases::phase_quantiles(&model, ps))
+}
+
+/// Points (p, seconds) of the quantile curve of a session's latency, where it has a closed form; for a chart.
+pub fn session_quantiles(model: &Model, ps: &[f64]) -> Option<Vec<(f64, f64)>> {
+    model.is_played_once().then(|| agents::effective(model)).and_then(|model| sessions::session_quantiles(&model, ps))
+}

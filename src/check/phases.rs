@@ -1,10 +1,12 @@
 //! How long a tool phase lasts.
 
-use super::facts::{AttemptChances, Facts, attempts_can_fail, can_fail, mean_attempt_s, near_normal, sent_share};
+use super::facts::{
+    AttemptChances, Facts, attempts_can_fail, can_fail, can_miss_tools, mean_attempt_s, near_normal, sent_share,
+};
 use super::{Check, Checks, Events, NotChecked, events};
 use crate::dist::{Dist, Generating, survival_integral};
 use crate::model::{Model, Tool};
-use crate::stats::{Estimate, Rate};
+use crate::stats::{Estimate, Rate, Sample};
 use crate::theory::{latency, retry};
 
 /// A mean of squares of exponential times is near enough to normal from here on.
@@ -40,6 +42,12 @@ impl<'a> PhaseLaw<'a> {
         let phase = &model.phase;
         let used: Vec<usize> = (0..phase.tools.len()).filter(|index| makes_calls(&phase.tools[*index])).collect();
         let any = |what: &dyn Fn(&Tool) -> bool| used.iter().any(|index| what(&phase.tools[*index]));
+        if any(&|tool| tool.agent.is_some()) {
+            return Err("the duration of an agent's session has no closed form here".to_owned());
+        }
+        if can_miss_tools(model) {
+            return Err("some tools may not be found".to_owned());
+        }
         if any(&|tool| tool.retry.attempts > 1 && attempts_can_fail(tool)) {
             return Err("calls are retried".to_owned());
         }
@@ -183,6 +191,9 @@ pub(super) fn rare_sf(model: &Model, x: f64) -> f64 {
         return law.sf(x);
     }
     let tools = &model.phase.tools;
+    if tools.iter().any(|tool| tool.agent.is_some() && makes_calls(tool)) {
+        return 1.0;
+    }
     let share_s = x / tools.len().max(1) as f64;
     tools
         .iter()
@@ -220,12 +231,12 @@ pub(super) fn probes_s(model: &Model) -> Vec<f64> {
     )
 }
 
-pub(super) fn check(facts: &Facts<'_>, checks: &mut Checks) {
+pub(super) fn check(facts: &Facts<'_>, sample: &Sample, checks: &mut Checks) {
     const ALL: [&str; 5] =
         ["latency.parallel", "latency.sequential", "latency.timeout", "latency.any", "latency.hedged"];
     let model = facts.model;
     let phase = &model.phase;
-    let Some(mean_seen) = facts.sample.ratio(Rate::ToolPhase).filter(|_| phase.tools.iter().any(makes_calls)) else {
+    let Some(mean_seen) = sample.ratio(Rate::ToolPhase).filter(|_| phase.tools.iter().any(makes_calls)) else {
         for id in ALL {
             checks.refuse(id, "there is no tool phase");
         }
@@ -261,11 +272,11 @@ pub(super) fn check(facts: &Facts<'_>, checks: &mut Checks) {
             let form = exponential
                 .filter(|(_, _, tool)| id == ALL[2] || id == ALL[4] || (id != ALL[3] && !can_fail(tool)))
                 .map(|(mu, m, _)| (mu, m));
-            check_law(facts, &law, id, form, mean_seen, checks);
+            check_law(facts, sample, &law, id, form, mean_seen, checks);
         }
         Err(why) => match chain_mean(model) {
             Some(expected) => {
-                let phases = facts.sample.sessions() as f64 * facts.phases().max(1.0);
+                let phases = facts.sessions() * facts.phases().max(1.0);
                 let fine = |t: &&Tool| {
                     near_normal(&t.latency_s, phases)
                         .or_else(|why| capped(t, why))
@@ -327,15 +338,17 @@ fn why_not(id: &str, exponential: Option<&Tool>, one_at_a_time: bool) -> String 
     }
 }
 
+#[allow(clippy::too_many_arguments)] // what is compared, and with what
 fn check_law(
     facts: &Facts<'_>,
+    sample: &Sample,
     law: &PhaseLaw<'_>,
     id: &'static str,
     exponential: Option<(f64, u64)>,
     mean_seen: Estimate,
     checks: &mut Checks,
 ) {
-    let phases = facts.sample.sessions() as f64 * facts.phases();
+    let phases = facts.sessions() * facts.phases();
     let (mean_formula, quantile_formula) = match (id, exponential) {
         ("latency.parallel", Some(_)) => ("μ·H_m", "−μ·ln(1−p^(1/m))"),
         ("latency.sequential", Some(_)) => ("m·μ", "Erlang quantile"),
@@ -363,7 +376,7 @@ fn check_law(
         }
         Err(why) => checks.refuse(id, format!("mean: {why}")),
     }
-    if let (Some((mu, m)), Some(seen)) = (exponential, facts.sample.ratio(Rate::ToolPhaseSquared)) {
+    if let (Some((mu, m)), Some(seen)) = (exponential, sample.ratio(Rate::ToolPhaseSquared)) {
         let second = match id {
             "latency.parallel" => Some(latency::parallel_variance(mu, m) + latency::parallel_mean(mu, m).powi(2)),
             "latency.sequential" => Some(mu * mu * (m + m * m) as f64),
@@ -379,7 +392,7 @@ fn check_law(
             ("latency.parallel", Some((mu, m))) => latency::parallel_quantile(mu, m, p),
             _ => law.quantile(p),
         };
-        let Some(seen) = facts.sample.phases_within_probe(index) else { continue };
+        let Some(seen) = sample.phases_within_probe(index) else { continue };
         let share = 1.0 - law.sf(at_s);
         checks.add(match events((1.0 - share).min(share) * phases, (seen.value - share) * phases) {
             Events::TooFew(why) => Err(NotChecked { id, why: format!("p{}: {why}", p * 100.0) }),
@@ -397,6 +410,9 @@ fn check_law(
 /// run one after another, or are one, or are the slowest of calls that aren't retried.
 fn chain_mean(model: &Model) -> Option<f64> {
     let phase = &model.phase;
+    if phase.tools.iter().any(|tool| tool.agent.is_some()) || can_miss_tools(model) {
+        return None;
+    }
     if phase.breaker.is_some() || (model.budget.before && model.budget.time_s.is_some()) {
         return None;
     }
@@ -444,7 +460,7 @@ fn tool_mean(tool: &Tool, one_at_a_time: bool) -> Option<f64> {
 }
 
 /// Points (p, seconds) of the phase's quantile curve, where it has a closed form; for a chart.
-pub fn phase_quantiles(model: &Model, ps: &[f64]) -> Option<Vec<(f64, f64)>> {
+pub(super) fn phase_quantiles(model: &Model, ps: &[f64]) -> Option<Vec<(f64, f64)>> {
     if !model.phase.tools.iter().any(makes_calls) {
         return None;
     }

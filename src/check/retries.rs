@@ -3,14 +3,14 @@
 use super::facts::{AttemptChances, Facts, can_fail, near_normal, sent_share};
 use super::{Check, Checks, Events, NO_EVENTS, NotChecked, events};
 use crate::model::Tool;
-use crate::stats::{Estimate, Quantity, Rate};
+use crate::stats::{Estimate, Quantity, Rate, Sample};
 use crate::theory::retry;
 
-pub(super) fn check(facts: &Facts<'_>, checks: &mut Checks) {
+pub(super) fn check(facts: &Facts<'_>, sample: &Sample, checks: &mut Checks) {
     const ALL: [&str; 5] =
         ["retry.duplicates", "retry.executions", "retry.attempts", "retry.availability", "retry.wait"];
     let tools = &facts.model.phase.tools;
-    let why = if tools.is_empty() || facts.sample.moments(Quantity::ToolCalls).max <= 0.0 {
+    let why = if tools.is_empty() || sample.moments(Quantity::ToolCalls).max <= 0.0 {
         Some("there are no tool calls")
     } else if !tools.iter().any(can_fail) {
         Some("no call can fail")
@@ -18,6 +18,10 @@ pub(super) fn check(facts: &Facts<'_>, checks: &mut Checks) {
         Some("a deadline cuts calls short")
     } else if facts.model.phase.breaker.is_some() {
         Some("a breaker ends calls")
+    } else if facts.can_miss_tools() {
+        Some("some tools may not be found")
+    } else if tools.iter().any(|tool| tool.agent.is_some() && can_fail(tool)) {
+        Some("an agent's sessions may end without their answer or outlast the timeout")
     } else if tools.iter().any(Tool::is_hedged) {
         Some("calls are hedged")
     } else {
@@ -29,7 +33,7 @@ pub(super) fn check(facts: &Facts<'_>, checks: &mut Checks) {
         }
         return;
     }
-    let calls = facts.sample.moments(Quantity::ToolCalls).mean * facts.sample.sessions() as f64;
+    let calls = sample.moments(Quantity::ToolCalls).mean * facts.sessions();
     let per_call = |of: &dyn Fn(&Tool, AttemptChances) -> f64| {
         let weights: f64 = tools.iter().map(|t| t.calls.mean()).sum();
         tools.iter().map(|t| t.calls.mean() * sent_share(t) * of(t, AttemptChances::of(t))).sum::<f64>() / weights
@@ -39,8 +43,7 @@ pub(super) fn check(facts: &Facts<'_>, checks: &mut Checks) {
     let binomial =
         |share: f64, seen: Estimate| Estimate { se: seen.se.max((share * (1.0 - share) / calls).sqrt()), ..seen };
     let share = |id: &'static str, formula: &str, of: &str, expected: f64, rare: f64, rate: Rate| {
-        let seen =
-            facts.sample.ratio(rate).ok_or_else(|| NotChecked { id, why: "there are no tool calls".to_owned() })?;
+        let seen = sample.ratio(rate).ok_or_else(|| NotChecked { id, why: "there are no tool calls".to_owned() })?;
         // waits are seconds, no share of the calls
         let is_share = rate != Rate::RetryWaitPerCall;
         let off_by = if is_share { (seen.value - expected) * calls } else { 0.0 };
@@ -92,7 +95,7 @@ pub(super) fn check(facts: &Facts<'_>, checks: &mut Checks) {
 
 /// Attempts and executions of model calls, the same forms. Every call counts for itself, so it doesn't matter what ends
 /// sessions.
-pub(super) fn check_model(facts: &Facts<'_>, checks: &mut Checks) {
+pub(super) fn check_model(facts: &Facts<'_>, sample: &Sample, checks: &mut Checks) {
     let model = facts.model;
     let (faults, limit) = (&model.faults, model.retry.attempts);
     if !faults.any() {
@@ -111,7 +114,7 @@ pub(super) fn check_model(facts: &Facts<'_>, checks: &mut Checks) {
     if budget.any() {
         return refuse(checks, "the budget can end a call between two attempts");
     }
-    let calls = facts.sample.moments(Quantity::ModelCalls).mean * facts.sample.sessions() as f64;
+    let calls = sample.moments(Quantity::ModelCalls).mean * facts.sessions();
     if faults.timeout_s.is_finite() && model_outlasts(facts, faults.timeout_s) * calls > NO_EVENTS {
         return refuse(checks, "how often a model call outlasts its timeout depends on its prompt and output");
     }
@@ -120,7 +123,7 @@ pub(super) fn check_model(facts: &Facts<'_>, checks: &mut Checks) {
     let rates = [Rate::ModelAttemptsPerCall, Rate::ModelExecutionsPerCall];
     let formulas = ["Σ_{k<R}(a+b)^k", "(1−a)·Σ_{k<R}(a+b)^k"];
     for (((id, of), expected), (rate, formula)) in ids.into_iter().zip(expected).zip(rates.into_iter().zip(formulas)) {
-        let Some(seen) = facts.sample.ratio(rate) else { continue };
+        let Some(seen) = sample.ratio(rate) else { continue };
         match events((a + b) * calls, (seen.value - expected) * calls) {
             Events::TooFew(why) => checks.refuse(id, format!("{of}: {why}")),
             Events::None | Events::Enough => {
@@ -135,7 +138,7 @@ pub(super) fn check_model(facts: &Facts<'_>, checks: &mut Checks) {
 /// A bound on the chance that a model call lasts longer than this.
 fn model_outlasts(facts: &Facts<'_>, limit_s: f64) -> f64 {
     let timing = &facts.model.timing;
-    let largest = facts.sample.moments(Quantity::InputTokens).max.max(0.0);
+    let largest = facts.largest_prompt().max(0.0);
     let prefill_s = largest * timing.prefill_s_per_token.max(timing.cached_prefill_s_per_token);
     let half_s = (limit_s - prefill_s) / 2.0;
     if half_s <= 0.0 {
@@ -149,7 +152,7 @@ fn model_outlasts(facts: &Facts<'_>, limit_s: f64) -> f64 {
 }
 
 /// `latency.approval`, a form beyond the list: waits for people, summed over calls.
-pub(super) fn check_approval(facts: &Facts<'_>, checks: &mut Checks) {
+pub(super) fn check_approval(facts: &Facts<'_>, sample: &Sample, checks: &mut Checks) {
     const ID: &str = "latency.approval";
     let tools = &facts.model.phase.tools;
     if tools.iter().all(|tool| tool.approval.is_none()) {
@@ -159,7 +162,7 @@ pub(super) fn check_approval(facts: &Facts<'_>, checks: &mut Checks) {
         return checks.refuse(ID, why);
     }
     let phases = facts.phases();
-    let all = facts.sample.sessions() as f64 * phases;
+    let all = facts.sessions() * phases;
     let mut expected = 0.0;
     for tool in tools {
         let Some(approval) = &tool.approval else { continue };
@@ -173,6 +176,6 @@ pub(super) fn check_approval(facts: &Facts<'_>, checks: &mut Checks) {
         }
         expected += phases * tool.calls.mean() * approval.share * approval.wait_s.mean();
     }
-    let seen = facts.sample.moments(Quantity::ApprovalS).estimate();
+    let seen = sample.moments(Quantity::ApprovalS).estimate();
     checks.add(Ok(Check::new(ID, "E[phases]·E[calls]·share·E[wait]", "approval_s", expected, seen)));
 }

@@ -1,20 +1,20 @@
 //! Tokens.
 
 use super::facts::Facts;
-use super::walk::plan;
+use super::walk::{Planned, plans};
 use super::{Check, Checks};
-use crate::stats::Quantity;
+use crate::stats::{Quantity, Sample};
 use crate::theory::tokens::{self, Talk};
 
-pub(super) fn check(facts: &Facts<'_>, checks: &mut Checks) {
-    let (sample, model) = (facts.sample, facts.model);
+pub(super) fn check(facts: &Facts<'_>, sample: &Sample, checks: &mut Checks) {
+    let model = facts.model;
     let fixed_turns = model.turns.as_constant().is_some() && model.conversation.messages.as_constant().is_some();
     let (id, formula) = if fixed_turns {
         ("tokens.read", "T·P0 + s·T(T−1)/2")
     } else {
         ("tokens.geometric", "P0·E[T] + s·(E[T²]−E[T])/2")
     };
-    if facts.sample.moments(Quantity::InputTokens).max <= 0.0 {
+    if sample.moments(facts.own(Quantity::InputTokens)).max <= 0.0 {
         for id in [id, "tokens.definitions", "tokens.reread"] {
             checks.refuse(id, "no tokens are sent");
         }
@@ -32,13 +32,19 @@ pub(super) fn check(facts: &Facts<'_>, checks: &mut Checks) {
     }
     let seen = |quantity: Quantity| sample.moments(quantity).estimate();
     if compacts && facts.constant_sizes {
-        let calls = plan(facts);
-        let summaries = calls.iter().filter(|call| call.summary).count() as f64;
-        let sent: u64 = calls.iter().map(|call| call.prompt).sum();
+        let plans = match plans(facts) {
+            Ok(plans) => plans,
+            Err(why) => return checks.refuse("context.compaction", why),
+        };
+        let mean = |of: &dyn Fn(&Planned) -> u64| -> f64 {
+            plans.iter().map(|(chance, calls)| chance * calls.iter().map(of).sum::<u64>() as f64).sum()
+        };
+        let summaries = mean(&|call| u64::from(call.summary));
+        let sent = mean(&|call| call.prompt);
         let (id, formula) = ("context.compaction", "by recurrence: a summary call, then tools + system + summary");
         for (of, expected, found) in [
             ("summaries", summaries, seen(Quantity::Summaries)),
-            ("input_tokens without pings", sent as f64, seen(Quantity::CallTokens)),
+            ("input_tokens without pings", sent, seen(Quantity::CallTokens)),
         ] {
             if facts.rebills() && of != "summaries" {
                 checks.refuse(id, "model calls whose reply is lost are billed too");
@@ -50,18 +56,17 @@ pub(super) fn check(facts: &Facts<'_>, checks: &mut Checks) {
         checks
             .refuse("context.compaction", if compacts { "sizes are random" } else { "the scenario has no compact_at" });
     }
-    let talk = facts.not_just_turns().and_then(|()| facts.talk());
-    match talk.and_then(|talk| facts.sizes_near_normal().map(|()| talk)) {
-        Ok(talk) => {
-            let found = seen(Quantity::CallTokens);
-            let of = if model.cache.is_kept_alive() { "input_tokens without pings" } else { "input_tokens" };
-            checks.add(facts.of_sizes(Check::new(id, formula, of, talk.read(), found)));
-            check_reread(facts, &talk, checks);
+    let of = if model.cache.is_kept_alive() { "input_tokens without pings" } else { "input_tokens" };
+    match expected_read(facts) {
+        Ok(read) => {
+            let formula = if facts.grows_unevenly() { "Σ of all prompts, call by call" } else { formula };
+            checks.add(facts.of_sizes(Check::new(id, formula, of, read, seen(Quantity::CallTokens))));
         }
-        Err(why) => {
-            checks.refuse(id, &why);
-            checks.refuse("tokens.reread", why);
-        }
+        Err(why) => checks.refuse(id, why),
+    }
+    match facts.not_just_turns().and_then(|()| facts.sizes_near_normal()).and_then(|()| facts.talk()) {
+        Ok(talk) => check_reread(facts, sample, &talk, checks),
+        Err(why) => checks.refuse("tokens.reread", why),
     }
     checks.refuse(
         if fixed_turns { "tokens.geometric" } else { "tokens.read" },
@@ -69,11 +74,11 @@ pub(super) fn check(facts: &Facts<'_>, checks: &mut Checks) {
     );
     let definitions = model.prompt.definition_tokens() as f64;
     if definitions > 0.0
-        && let Err(why) = facts.turns_near_normal().and_then(|()| facts.not_just_turns())
+        && let Err(why) = definition_calls(facts)
     {
         checks.refuse("tokens.definitions", why);
     } else if definitions > 0.0 {
-        let expected = tokens::definitions(definitions, facts.calls());
+        let expected = tokens::definitions(definitions, definition_calls(facts).unwrap_or(f64::NAN));
         let formula = "servers × tools × tokens per tool × calls";
         let found = seen(Quantity::DefinitionTokens);
         checks.add(facts.of_sizes(Check::new("tokens.definitions", formula, "definition tokens", expected, found)));
@@ -83,15 +88,36 @@ pub(super) fn check(facts: &Facts<'_>, checks: &mut Checks) {
     let just_turns = facts.not_just_turns().is_ok() && !model.cache.is_kept_alive();
     if model.output.mean() > 0.0 && facts.sizes_near_normal().is_ok() && just_turns {
         let expected = facts.calls() * model.output.mean();
-        let found = seen(Quantity::OutputTokens);
+        let found = seen(facts.own(Quantity::OutputTokens));
         checks.add(facts.of_sizes(Check::new("tokens.output", "E[T]·E[output]", "output_tokens", expected, found)));
     }
 }
 
+/// Mean of all tokens that a session sends, pings not counted, or why it isn't known.
+pub(super) fn expected_read(facts: &Facts<'_>) -> Result<f64, String> {
+    if facts.grows_unevenly() && facts.constant_sizes {
+        let plans = plans(facts)?;
+        let sent = |calls: &[Planned]| calls.iter().map(|call| call.prompt).sum::<u64>() as f64;
+        return Ok(plans.iter().map(|(chance, calls)| chance * sent(calls)).sum());
+    }
+    facts.not_just_turns()?;
+    facts.sizes_near_normal()?;
+    Ok(facts.talk()?.read())
+}
+
+/// How many turns send the definitions, or why that isn't known.
+fn definition_calls(facts: &Facts<'_>) -> Result<f64, String> {
+    if !facts.grows_unevenly() || !facts.constant_sizes {
+        facts.turns_near_normal()?;
+        facts.not_just_turns()?;
+    }
+    Ok(facts.calls())
+}
+
 /// What was read from the cache is what had been sent before, where no gap expires and nothing rounds hits down.
-fn check_reread(facts: &Facts<'_>, talk: &Talk, checks: &mut Checks) {
+fn check_reread(facts: &Facts<'_>, sample: &Sample, talk: &Talk, checks: &mut Checks) {
     let cache = &facts.model.cache;
-    let expired = facts.sample.moments(Quantity::ExpiredGaps).max > 0.0;
+    let expired = sample.moments(Quantity::ExpiredGaps).max > 0.0;
     let why = if !cache.enabled {
         "nothing is read from a cache that is off"
     } else if expired {
@@ -107,7 +133,7 @@ fn check_reread(facts: &Facts<'_>, talk: &Talk, checks: &mut Checks) {
     } else {
         let expected = talk.reread() + cache.warm_prefix * facts.prefix();
         let formula = "(T−1)·P0 + s·(T−1)(T−2)/2";
-        let found = facts.sample.moments(Quantity::CallReadTokens).estimate();
+        let found = sample.moments(Quantity::CallReadTokens).estimate();
         checks.add(facts.of_sizes(Check::new("tokens.reread", formula, "cache_read_tokens", expected, found)));
         return;
     };

@@ -1,8 +1,9 @@
 //! A session of fixed sizes, call by call: what the closed forms of money come down to where gaps, tiers, breaks,
 //! pings and summaries meet.
 
-use super::facts::Facts;
+use super::facts::{Facts, phase_growth};
 use super::gaps::{Gap, Gaps};
+use crate::model::{Loading, Model, Search, Tool};
 use crate::price::{PicoUsdPerToken, Rates, Tariff};
 
 /// One call of a session whose sizes are fixed.
@@ -14,38 +15,137 @@ pub(super) struct Planned {
     pub output: u64,
     /// Whether it is a summary.
     pub summary: bool,
+    /// Whether earlier bytes can have changed before it.
+    pub after_break: bool,
     /// What comes after it; nothing after the last.
     pub gap: Option<Gap>,
 }
 
-/// The calls of a session of fixed sizes.
-pub(super) fn plan(facts: &Facts<'_>) -> Vec<Planned> {
+/// How the searches for a tool can go: (chance, searches, whether it was found).
+fn search_ends(search: &Search) -> Vec<(f64, u32, bool)> {
+    let (hit, miss) = (search.hit_rate, 1.0 - search.hit_rate);
+    let found = |k: u32| (hit * miss.powi(k as i32 - 1), k, true);
+    let mut ends: Vec<(f64, u32, bool)> = (1..=search.most).map(found).collect();
+    ends.push((miss.powi(search.most as i32), search.most, false));
+    ends.retain(|(chance, ..)| *chance > 0.0);
+    ends
+}
+
+/// The most ways in which the searches of a session can go that are walked one by one.
+const MOST_WAYS: usize = 4_096;
+
+/// The calls of a session of fixed sizes, for each way in which its searches can go, with its chance; or why they aren't
+/// known.
+pub(super) fn plans(facts: &Facts<'_>) -> Result<Vec<(f64, Vec<Planned>)>, String> {
+    let model = facts.model;
+    let search = model.search.as_ref().filter(|_| model.searches());
+    let Some(search) = search else { return Ok(vec![(1.0, plan(facts, &[])?)]) };
+    let is_needed = |index: &usize| {
+        let tool = &model.phase.tools[*index];
+        matches!(tool.loading, Loading::Search { .. }) && tool.calls.as_constant() != Some(0)
+    };
+    let ends = search_ends(search);
+    let mut ways: Vec<(f64, Vec<Searched>)> = vec![(1.0, Vec::new())];
+    for tool in (0..model.phase.tools.len()).filter(is_needed) {
+        if ways.len() * ends.len() > MOST_WAYS {
+            return Err("searches can go in too many ways to be walked one by one".to_owned());
+        }
+        let longer = |(chance, way): &(f64, Vec<Searched>)| {
+            let (chance, way) = (*chance, way.clone());
+            ends.iter().map(move |(end_chance, searches, found)| {
+                let mut way = way.clone();
+                way.push(Searched { tool, searches: *searches, found: *found });
+                (chance * end_chance, way)
+            })
+        };
+        ways = ways.iter().flat_map(longer).collect();
+    }
+    ways.into_iter().map(|(chance, way)| Ok((chance, plan(facts, &way)?))).collect()
+}
+
+/// How the searches for a tool went.
+#[derive(Debug, Clone, Copy)]
+struct Searched {
+    tool: usize,
+    searches: u32,
+    found: bool,
+}
+
+fn plan(facts: &Facts<'_>, searched: &[Searched]) -> Result<Vec<Planned>, String> {
     let model = facts.model;
     let mean = |x: f64| x.round() as u64;
+    let given_up: Vec<usize> = searched.iter().filter(|s| !s.found).map(|s| s.tool).collect();
+    let mut first_phase = true;
     let (messages, turns) = (mean(facts.messages.0), mean(facts.turns.0));
     let output = mean(model.output.mean());
-    let growth = mean(facts.growth.clone().unwrap_or(0.0));
+    let results = mean(phase_growth(model, &given_up)?);
     let prefix = mean(facts.prefix());
     let context = &model.context;
     let mut prompt = mean(facts.first_prompt());
     let mut calls = Vec::new();
     for message in 0..messages {
         for turn in 1..=turns {
+            let mut after_break = true;
             if prompt > context.compact_at_tokens {
-                calls.push(Planned { prompt, output: context.summary_tokens, summary: true, gap: Some(Gap::None) });
+                let output = context.summary_tokens;
+                calls.push(Planned { prompt, output, summary: true, after_break, gap: Some(Gap::None) });
                 prompt = prefix + context.summary_tokens;
+                after_break = false;
             }
             let last = turn == turns;
+            let searches_now = !last && first_phase && !searched.is_empty();
             let gap = match (last, message + 1 == messages) {
                 (true, true) => None,
                 (true, false) => Some(Gap::Think),
+                (false, _) if searches_now => Some(Gap::Asked),
                 (false, _) => Some(Gap::Tools),
             };
-            calls.push(Planned { prompt, output, summary: false, gap });
-            prompt += if last { output + mean(model.conversation.message.mean()) } else { growth };
+            calls.push(Planned { prompt, output, summary: false, after_break, gap });
+            prompt += output;
+            if last {
+                prompt += mean(model.conversation.message.mean());
+                continue;
+            }
+            if searches_now {
+                if context.compact_at_tokens < u64::MAX {
+                    return Err("prompts may be summarised between searches".to_owned());
+                }
+                search_calls(model, searched, &mut prompt, &mut calls);
+            }
+            prompt += results;
+            if std::mem::replace(&mut first_phase, false) {
+                prompt += read_at_first_use(model);
+            }
         }
     }
-    calls
+    Ok(calls)
+}
+
+/// The calls that search, before the first phase.
+fn search_calls(model: &Model, searched: &[Searched], prompt: &mut u64, calls: &mut Vec<Planned>) {
+    let output = model.search.as_ref().map_or(0, |search| search.output_tokens);
+    for Searched { tool, searches, .. } in searched {
+        for _ in 0..*searches {
+            calls.push(Planned { prompt: *prompt, output, summary: false, after_break: false, gap: Some(Gap::Search) });
+            *prompt += output;
+            if let Loading::Search { appended_tokens } = model.phase.tools[*tool].loading {
+                *prompt += appended_tokens;
+            }
+        }
+    }
+    if let Some(last) = calls.last_mut() {
+        last.gap = Some(Gap::Found);
+    }
+}
+
+/// Definitions that enter the history in the first phase, tokens.
+fn read_at_first_use(model: &Model) -> u64 {
+    let is_used = |index: usize| {
+        let own = |tool: &&Tool| tool.loading == Loading::Code { server: index };
+        model.phase.tools.iter().filter(own).any(|tool| tool.calls.as_constant() != Some(0))
+    };
+    let servers = model.phase.code.iter().enumerate().filter(|(index, _)| is_used(*index));
+    servers.map(|(_, server)| server.read_tokens).sum()
 }
 
 /// What a session of fixed sizes is expected to come to.
@@ -92,6 +192,16 @@ const MOST_PLACES: u64 = 100_000;
 /// The expected cost of a session, call by call: what the last call found cached decides how long it took, and so with
 /// which chance the next one finds what. With equal chances for all gaps this is the closed form.
 pub(super) fn walk(facts: &Facts<'_>, tariff: &Tariff, gaps: &Gaps<'_>) -> Result<Walk, String> {
+    let mut sum = Walk::default();
+    for (chance, calls) in plans(facts)? {
+        let walk = walk_one(facts, tariff, gaps, &calls)?;
+        sum.input_usd += chance * walk.input_usd;
+        sum.expired += chance * walk.expired;
+    }
+    Ok(sum)
+}
+
+fn walk_one(facts: &Facts<'_>, tariff: &Tariff, gaps: &Gaps<'_>, calls: &[Planned]) -> Result<Walk, String> {
     let model = facts.model;
     let (cache, timing) = (&model.cache, &model.timing);
     let breaks = &cache.breaks;
@@ -101,14 +211,14 @@ pub(super) fn walk(facts: &Facts<'_>, tariff: &Tariff, gaps: &Gaps<'_>) -> Resul
     let mut walk = Walk::default();
     // chance to find nothing, the prefix, everything, with what everything is
     let mut found = [1.0 - cache.warm_prefix, cache.warm_prefix, 0.0];
-    let (mut cached, mut sent, mut first, mut after_summary) = (0, 0, true, false);
-    for call in plan(facts) {
+    let (mut cached, mut sent, mut first) = (0, 0, true);
+    for call in calls {
         let rates = tariff.rates(tariff.tier_of(call.prompt));
         let cacheable = cache.enabled && call.prompt >= cache.min_tokens;
         let granularity = cache.granularity_tokens.max(1);
         let billing = Billing { rates, prompt: call.prompt, prefix, cacheable, granularity };
         // what can have happened to earlier bytes: (chance, what is kept of them)
-        let can_break = breaks.any() && !first && !after_summary;
+        let can_break = breaks.any() && !first && call.after_break;
         let mut kept = vec![(1.0, u64::MAX)];
         if can_break {
             let (tools, system, history) = (breaks.tools, breaks.system, breaks.history);
@@ -162,7 +272,7 @@ pub(super) fn walk(facts: &Facts<'_>, tariff: &Tariff, gaps: &Gaps<'_>) -> Resul
         cached = if call.summary { left.min(at_least_min(prefix)) } else { left };
         sent = if call.summary { prefix } else { call.prompt };
         found = if cacheable { next } else { [1.0, 0.0, 0.0] };
-        (first, after_summary) = (false, call.summary);
+        first = false;
     }
     Ok(walk)
 }
@@ -179,7 +289,9 @@ pub(super) fn ping_usd(facts: &Facts<'_>, tariff: &Tariff, gaps: &Gaps<'_>) -> R
     let (mut input, mut output) = (0.0, 0.0);
     // gaps of a kind are alike unless the prefill makes them longer
     let mut known: Vec<(Gap, u64, f64)> = Vec::new();
-    for call in plan(facts) {
+    let plans = plans(facts)?;
+    let weighted = plans.iter().flat_map(|(chance, calls)| calls.iter().map(move |call| (*chance, call)));
+    for (chance, call) in weighted {
         let Some(gap) = call.gap.filter(|_| call.prompt >= cache.min_tokens) else { continue };
         let more = if cache.caches_output && !call.summary { call.output } else { 0 };
         let cached = call.prompt + more;
@@ -195,8 +307,8 @@ pub(super) fn ping_usd(facts: &Facts<'_>, tariff: &Tariff, gaps: &Gaps<'_>) -> R
                 pings
             }
         };
-        input += pings * usd(rates.read) * tokens as f64;
-        output += pings * usd(rates.output);
+        input += chance * pings * usd(rates.read) * tokens as f64;
+        output += chance * pings * usd(rates.output);
     }
     Ok((input, output))
 }

@@ -25,6 +25,7 @@ mod numeric;
 mod pareto;
 mod poisson;
 mod quantiles;
+mod shifted;
 mod table;
 mod uniform;
 mod weibull;
@@ -45,6 +46,7 @@ pub use numeric::{integrate, survival_integral};
 pub use pareto::Pareto;
 pub use poisson::Poisson;
 pub use quantiles::Quantiles;
+pub use shifted::Shifted;
 pub use uniform::Uniform;
 pub use weibull::Weibull;
 pub use whole::{Generating, Whole, round_to_whole};
@@ -83,6 +85,7 @@ pub enum Dist {
     Geometric(Geometric),
     Poisson(Poisson),
     Choices(Choices),
+    Shifted(Shifted),
 }
 
 macro_rules! each {
@@ -102,6 +105,7 @@ macro_rules! each {
             Dist::Geometric($law) => $body,
             Dist::Poisson($law) => $body,
             Dist::Choices($law) => $body,
+            Dist::Shifted($law) => $body,
         }
     };
 }
@@ -123,7 +127,8 @@ from_law!(
     Mixture,
     Geometric,
     Poisson,
-    Choices
+    Choices,
+    Shifted
 );
 
 impl Dist {
@@ -198,6 +203,7 @@ impl Dist {
             Dist::Quantiles(law) => law.points().collect(),
             Dist::Empirical(law) => law.kinks(),
             Dist::Choices(law) => law.values().collect(),
+            Dist::Shifted(law) => law.kinks(),
             Dist::Mixture(law) => law.parts().flat_map(|(_, part)| part.kinks()).collect(),
             Dist::Geometric(_) | Dist::Poisson(_) => {
                 (0..=self.quantile(1.0 - 1e-12).min(5_000.0) as u64).map(|k| k as f64).collect()

@@ -147,6 +147,11 @@ impl Model {
         self.routing.is_none() && self.success.is_none()
     }
 
+    /// Whether a session is surely one run of this model, whatever is said of its success.
+    pub fn is_played_once(&self) -> bool {
+        self.routing.is_none() && self.success.is_none_or(|wanted| wanted.attempts == 1)
+    }
+
     /// Whether some of its tools are agents.
     pub fn has_agents(&self) -> bool {
         self.phase.tools.iter().any(|tool| tool.agent.is_some())

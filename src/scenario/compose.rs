@@ -8,7 +8,7 @@ use super::raw::{self, Raw};
 use super::reader::{At, Sink, complain};
 use super::resolve::{self, Parts, Resolved};
 use super::tools::unknown_name;
-use super::tree::{Data, Table};
+use super::tree::{Data, Span, Table};
 use super::{AgentNode, PriceInfo};
 use crate::model::{Agent, Routing};
 
@@ -56,6 +56,9 @@ pub(super) fn compose(root: &Table, folder: &Path, sink: &Sink) -> Composed {
     let nodes = std::mem::take(&mut composer.nodes);
     let mut small_price = None;
     if let Some(small) = small {
+        if let Some(routing) = raw.routing.as_ref().filter(|_| small.priced != resolved.priced) {
+            half_a_bill("[routing] between a model with prices and one without", routing.span, sink);
+        }
         resolved.add_notes(small.notes);
         small_price = small.price;
     }
@@ -174,6 +177,10 @@ impl Composer<'_> {
         path.push(name.value.clone());
         let resolved = self.resolve(&tree, &inner, path, None);
         path.pop();
+        if resolved.priced && !super::tariffs::is_priced(raw) {
+            let text = format!("the agent \"{}\" has prices, and its caller has none", name.value);
+            half_a_bill(&text, name.span, self.sink);
+        }
         if let Some(node) = self.nodes.get_mut(node) {
             node.tool = tool;
         }
@@ -224,6 +231,15 @@ impl Composer<'_> {
         lay_over(&mut tree, &known);
         Some(tree)
     }
+}
+
+fn half_a_bill(text: &str, span: Span, sink: &Sink) {
+    complain(
+        sink,
+        Mistake::at(span, text)
+            .label("half a bill")
+            .help("name a model, [model] name = \"claude-sonnet-4-6\", or give [price] input and output"),
+    );
 }
 
 /// Lays an overlay over a tree. One that names another model doesn't take over the prices that the scenario gives: they

@@ -247,7 +247,7 @@ pub(super) fn success(raw: &Raw, sink: &Sink) -> Option<Success> {
 }
 
 /// What `[routing]` needs.
-pub(super) fn check_routing(raw: &Raw, model: &Model, sink: &Sink) {
+pub(super) fn check_routing(raw: &Raw, sink: &Sink) {
     let Some(routing) = &raw.routing else { return };
     let needs = |text: &str, label: &str| {
         let help = "for example share = 0.6, redo = 0.1 and small = { model = { name = \"claude-haiku-4-5\" } }";
@@ -258,10 +258,5 @@ pub(super) fn check_routing(raw: &Raw, model: &Model, sink: &Sink) {
     }
     if !routing.has_small {
         needs("[routing] needs `small`: the model and prices of those sessions", "on which model?");
-    }
-    if let Some(small) = model.routing.as_ref().map(|routing| &routing.small)
-        && small.tariff.is_some() != model.tariff.is_some()
-    {
-        needs("[routing] between a model with prices and one without", "half a bill");
     }
 }

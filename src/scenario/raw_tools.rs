@@ -85,9 +85,18 @@ pub(super) fn read_tool(mut reader: Reader<'_>, folder: &Path, sink: &Sink) -> R
         reject_latency: reader.get("reject_latency", |n, k, s| distribution(n, k, Measure::Duration, folder, s)),
         idempotent: reader.get("idempotent", boolean),
         error: reader.get("error", chance),
-        says_how_it_fails: ["error", "rejected", "lost_request", "lost_reply", "timeout", "approval"]
-            .iter()
-            .any(|key| reader.node(key).is_some()),
+        says_how_it_fails: [
+            "error",
+            "rejected",
+            "lost_request",
+            "lost_reply",
+            "timeout",
+            "approval",
+            "agent",
+            "server",
+        ]
+        .iter()
+        .any(|key| reader.node(key).is_some()),
         error_result: reader.get("error_result", |n, k, s| whole(n, k, 0, 1_000_000_000, s)),
         price_usd: reader.get("price", amount),
         server: reader.get("server", text),

@@ -22,6 +22,8 @@ pub(super) struct Parts {
 pub(super) struct Resolved {
     pub run: RunOptions,
     pub model: Model,
+    /// Whether prices were asked for, if only wrongly.
+    pub priced: bool,
     pub servers: Vec<String>,
     pub tools: Vec<String>,
     pub price: Option<PriceInfo>,
@@ -62,7 +64,7 @@ pub(super) fn resolve(raw: &Raw, parts: Parts, sink: &Sink) -> Resolved {
         complain(sink, mistake.help("for example turns = 50, or turns = { geometric = { mean = 12 } }"));
     }
     let tokens = |at: &Option<At<Dist>>, key: &str| whole_law(at.as_ref(), key, 0.0, 0, sink);
-    let priced = raw.model.name.is_some() || tariffs::any_price(&raw.price);
+    let priced = tariffs::is_priced(raw);
     let (faults, retry) = limits::model_faults(raw, sink, &mut notes);
     let output = tokens(&session.output, "output");
     let model = Model {
@@ -91,7 +93,7 @@ pub(super) fn resolve(raw: &Raw, parts: Parts, sink: &Sink) -> Resolved {
         tariff,
     };
     check_zero_turns(raw, sink);
-    limits::check_routing(raw, &model, sink);
+    limits::check_routing(raw, sink);
     limits::check_context(raw, &model, sink);
     limits::check_budget(raw, &model, sink);
     check_timeout(raw, &model, sink);
@@ -120,20 +122,16 @@ pub(super) fn resolve(raw: &Raw, parts: Parts, sink: &Sink) -> Resolved {
             );
         }
     }
-    for (tool, at) in model.phase.tools.iter().zip(&raw.tools) {
-        if let (Some(agent), Some(name)) = (&tool.agent, &at.value.agent)
-            && agent.model.tariff.is_some() != model.tariff.is_some()
-        {
-            complain(
-                sink,
-                Mistake::at(name.span, format!("the agent \"{}\" has prices, and its caller has none", name.value))
-                    .label("half a bill")
-                    .help("name a model, [model] name = \"claude-sonnet-4-6\", or give [price] input and output"),
-            );
-        }
-    }
     let run = run_options(raw, &model, sink);
-    Resolved { run, model, servers: definitions.into_iter().map(|(name, _)| name).collect(), tools, price, notes }
+    Resolved {
+        run,
+        model,
+        priced,
+        servers: definitions.into_iter().map(|(name, _)| name).collect(),
+        tools,
+        price,
+        notes,
+    }
 }
 
 fn run_options(raw: &Raw, model: &Model, sink: &Sink) -> RunOptions {

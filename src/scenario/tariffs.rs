@@ -84,8 +84,13 @@ pub(super) fn prices(
     (tariff.map(|(tariff, _)| tariff), info, row.cloned())
 }
 
+/// Whether the scenario asks for prices.
+pub(super) fn is_priced(raw: &Raw) -> bool {
+    raw.model.name.is_some() || any_price(&raw.price)
+}
+
 /// Whether the scenario gives any price of its own.
-pub(super) fn any_price(price: &RawPrice) -> bool {
+fn any_price(price: &RawPrice) -> bool {
     price.has_input
         || price.has_output
         || price.read.is_some()

@@ -190,7 +190,9 @@ impl Quantity {
         let priced = model.tariff.is_some();
         match self {
             Quantity::CostUsd | Quantity::CostInputUsd | Quantity::CostOutputUsd => priced,
-            Quantity::CostToolsUsd => priced && any_below(model, &|model| model.phase.tools.iter().any(|t| t.price.0 > 0)),
+            Quantity::CostToolsUsd => {
+                priced && any_below(model, &|model| model.phase.tools.iter().any(|t| t.price.0 > 0))
+            }
             Quantity::CostInputWithoutCacheUsd => priced && any_below(model, &|model| model.cache.enabled),
             Quantity::ExpiredGaps => model.cache.enabled,
             Quantity::CacheReadTokens | Quantity::CacheWriteTokens => any_below(model, &|model| model.cache.enabled),
@@ -214,15 +216,11 @@ impl Quantity {
             Quantity::RefusedCalls => model.phase.breaker.is_some(),
             Quantity::BudgetStopped | Quantity::TotalTokens => model.budget.any(),
             Quantity::Runs => can_run_again(model),
-            Quantity::Searches
-            | Quantity::ToolsNeeded
-            | Quantity::ToolsFound
-            | Quantity::Served => model.searches(),
+            Quantity::Searches | Quantity::ToolsNeeded | Quantity::ToolsFound | Quantity::Served => model.searches(),
             Quantity::SearchS => model.searches() && (model_takes_time(model) || search_takes_time(model)),
-            Quantity::OwnInputUsd
-            | Quantity::OwnOutputUsd
-            | Quantity::OwnInputTokens
-            | Quantity::OwnOutputTokens => model.has_agents(),
+            Quantity::OwnInputUsd | Quantity::OwnOutputUsd | Quantity::OwnInputTokens | Quantity::OwnOutputTokens => {
+                model.has_agents()
+            }
             Quantity::Success => model.success.is_some(),
             Quantity::Tries => !model.is_one_run(),
             Quantity::SmallRuns | Quantity::Redone => model.routing.is_some(),
@@ -376,7 +374,7 @@ impl Rate {
         match self {
             Rate::DuplicatesPerCall => can_duplicate(model),
             Rate::AttemptsPerCall | Rate::ExecutionsPerCall => model.phase.tools.iter().any(can_fail),
-            Rate::Availability => model.phase.tools.iter().any(|t| can_fail(t) || t.error > 0.0),
+            Rate::Availability => model.phase.tools.iter().any(|t| can_fail(t) || t.error > 0.0 || t.agent.is_some()),
             Rate::CacheHit => Quantity::CacheReadTokens.applies(model),
             Rate::GapExpired => model.cache.enabled,
             Rate::HedgesPerCall

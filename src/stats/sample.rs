@@ -87,7 +87,13 @@ impl Times {
 
     /// The sum of all, s.
     pub fn total_s(&self) -> f64 {
-        self.first_token_s + self.writing_s + self.tools_s + self.retries_s + self.people_s + self.compaction_s + self.searches_s
+        self.first_token_s
+            + self.writing_s
+            + self.tools_s
+            + self.retries_s
+            + self.people_s
+            + self.compaction_s
+            + self.searches_s
     }
 }
 
@@ -331,6 +337,21 @@ impl Sample {
     /// The sessions that this limit ended.
     pub fn stopped(&self, limit: Limit) -> Stopped {
         self.stopped[limit as usize]
+    }
+
+    /// pass^k: chance that `k` sessions all succeed. Unbiased, over all choices of `k` sessions (Yao et al. 2024):
+    /// `C(successes, k) / C(sessions, k)`, with the interval that follows from that of the success rate. `None` without
+    /// `[outcome]`, or where there are fewer sessions.
+    pub fn pass_k(&self, k: u32) -> Option<Estimate> {
+        let one = self.ratio(Rate::Success)?;
+        let (sessions, successes) = (self.sessions as f64, (one.value * self.sessions as f64).round());
+        let k = f64::from(k);
+        if sessions < k {
+            return None;
+        }
+        let value = (0..k as u64).map(|i| ((successes - i as f64) / (sessions - i as f64)).max(0.0)).product();
+        let se = k * one.value.powf(k - 1.0) * one.se;
+        Some(Estimate { value, se, ci95: one.ci95.map(|p| p.max(0.0).powf(k)) })
     }
 
     /// How many sessions ended so.

@@ -3,8 +3,10 @@
 use crate::Error;
 use crate::check::{self, Checks};
 use crate::engine::{self, Play};
+use crate::model::Loading;
+use crate::model::Model;
 use crate::scenario::Scenario;
-use crate::stats::{Sample, Summary, TurnCosts, next_size};
+use crate::stats::{Costs, Estimate, Sample, Summary, TurnCosts, next_size};
 
 /// Hears how far a run is.
 pub trait Progress: Sync {
@@ -38,6 +40,30 @@ pub struct Answer {
     pub summary: Summary,
     /// The closed forms.
     pub checks: Checks,
+    /// What the definitions of each server cost under each way of loading; empty where only one way is known.
+    pub loadings: Vec<ServerCosts>,
+}
+
+/// What the definitions of a server cost a session, $: how much dearer it is than with definitions that weigh nothing,
+/// on the same sessions.
+#[derive(Debug, Clone)]
+pub struct ServerCosts {
+    /// Its name.
+    pub server: String,
+    /// All of its definitions, tokens.
+    pub tokens: u64,
+    /// How the scenario loads it.
+    pub loading: Loading,
+    /// Sessions that were compared.
+    pub sessions: u64,
+    /// In every prompt.
+    pub upfront: Estimate,
+    /// Found by search, the searches among it.
+    pub search: Option<Estimate>,
+    /// Read when first used from code.
+    pub code: Option<Estimate>,
+    /// What leaving results of code outside changes, on top.
+    pub kept_out: Option<Estimate>,
 }
 
 /// Plays the scenario's sessions and sums them up. With `precision` it goes on until every target is met.
@@ -67,7 +93,41 @@ fn run(scenario: Scenario, progress: &dyn Progress) -> Answer {
         }
     };
     let checks = check::check(model, &sample);
-    Answer { scenario, sample, summary, checks }
+    let loadings = loadings(&scenario);
+    Answer { scenario, sample, summary, checks, loadings }
+}
+
+/// What each server's definitions cost under each way of loading that is known.
+fn loadings(scenario: &Scenario) -> Vec<ServerCosts> {
+    const SESSIONS: u64 = 2_000;
+    if scenario.model.tariff.is_none() {
+        return Vec::new();
+    }
+    let sessions = scenario.run.sessions.min(SESSIONS);
+    let costs = |model: &Model| {
+        let mut costs = Costs::default();
+        Play { model, seed: scenario.run.seed, sessions: 0..sessions }.run(&mut costs, &|_| {});
+        costs
+    };
+    scenario
+        .loadings()
+        .iter()
+        .map(|server| {
+            let weightless = costs(&server.weightless);
+            let beyond = |model: &Model| costs(model).beyond(&weightless);
+            let code = server.code.as_ref().map(costs);
+            ServerCosts {
+                server: server.server.clone(),
+                tokens: server.tokens,
+                loading: server.loading,
+                sessions,
+                upfront: beyond(&server.upfront),
+                search: server.search.as_ref().map(beyond),
+                code: code.as_ref().map(|code| code.beyond(&weightless)),
+                kept_out: server.code_kept.as_ref().zip(code.as_ref()).map(|(kept, code)| costs(kept).beyond(code)),
+            }
+        })
+        .collect()
 }
 
 /// Mean cost of each call over the first sessions, for a chart; `None` without prices.

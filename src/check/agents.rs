@@ -8,10 +8,10 @@ use super::facts::{
     AttemptChances, Facts, attempts_can_fail, can_miss_tools, fixed_call_s, largest_prompt, sent_share,
 };
 use super::facts::{can_be_cut_short, surely_answers};
-use super::phases::makes_calls;
+use super::phases::{makes_calls, rare_sf};
 use super::sessions::session_law;
 use super::sizes::expected_read;
-use super::{Check, Checks, Events, events};
+use super::{Check, Checks, Events, NO_EVENTS, events};
 use crate::dist::Dist;
 use crate::model::{Agent, Loading, Model, Tool};
 use crate::stats::{Quantity, Sample};
@@ -118,23 +118,26 @@ fn warm_share(model: &Model, facts: &Facts<'_>, tool: &Tool, agent: &Agent, dept
     if tool.calls.at_least(1) < 1.0 || model.searches() {
         return no("some phases call no agent");
     }
-    let takes_time = |other: &Tool| makes_calls(other) && other.latency_s.as_constant() != Some(0.0);
-    if model.phase.tools.iter().filter(|other| !same(other)).any(|other| other.agent.is_some() || takes_time(other)) {
-        return no("other tools run beside the agent");
-    }
     let call_s = |model: &Model| {
         let timing = &model.timing;
         let per_token_s = timing.prefill_s_per_token.max(timing.cached_prefill_s_per_token);
         Some(fixed_call_s(model)? + largest_prompt(model) * per_token_s)
     };
-    // the last call of an agent begins one call before its phase ends, and the next phase one call after that
-    let idle_s = call_s(model).zip(call_s(inner)).map(|(outer_s, inner_s)| outer_s + inner_s);
-    if !idle_s.is_some_and(|idle_s| idle_s <= cache.prefix_lifetime_s) {
-        return no("an agent's prefix may expire between two phases");
-    }
     let some_phase = model.turns.at_least(2);
     if !model.conversation.is_single() && some_phase < 1.0 {
         return no("some messages are answered without a tool phase");
+    }
+    // the last call of an agent begins at most one call and what its phase takes before the phase ends, and its next
+    // session at most one call and what that phase takes after it
+    let lives = || {
+        let left_s = cache.prefix_lifetime_s - call_s(model)? - call_s(inner)?;
+        let alone = model.phase.tools.iter().filter(|other| makes_calls(other)).count() == 1;
+        let beyond = if alone { 0.0 } else { 2.0 * rare_sf(facts.model, left_s / 2.0) };
+        Some(left_s >= 0.0 && beyond * facts.phases() * facts.sessions() <= NO_EVENTS)
+    };
+    let several_phases = !model.conversation.is_single() || model.turns.at_least(3) > 0.0;
+    if several_phases && lives() != Some(true) {
+        return no("an agent's prefix may expire between two phases");
     }
     let cold = some_phase / facts.phases();
     Ok(1.0 - cold * (1.0 - cache.warm_prefix))

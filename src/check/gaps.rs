@@ -201,6 +201,7 @@ fn never_expires(facts: &Facts<'_>) -> bool {
     {
         return false;
     }
+    let mut searches = 0.0;
     if model.searches()
         && let Some(search) = &model.search
     {
@@ -209,13 +210,14 @@ fn never_expires(facts: &Facts<'_>) -> bool {
             Some(rate) => search.output_tokens as f64 / rate.quantile(1e-13).max(f64::MIN_POSITIVE),
         };
         // a search and the phase behind it share a third
-        let slow = 2.0 * search.latency_s.quantile(1.0 - 1e-13) > third;
-        if writing_s > third || slow || rare_sf(model, third / 2.0) > 1e-13 {
+        if writing_s > third {
             return false;
         }
+        let most = f64::from(search.most) * model.phase.tools.len() as f64;
+        searches = most * (search.latency_s.sf(third / 2.0) + rare_sf(model, third / 2.0));
     }
     let sessions = facts.sessions();
     let thinks = if model.conversation.is_single() { 0.0 } else { model.conversation.think_s.sf(third) };
     let chance = timing.first_token_s.sf(third) + writing + rare_sf(model, third);
-    sessions * (chance * facts.calls() + thinks * (facts.messages.0 - 1.0)) <= NO_EVENTS
+    sessions * (chance * facts.calls() + thinks * (facts.messages.0 - 1.0) + searches) <= NO_EVENTS
 }

@@ -2,8 +2,10 @@
 
 use serde::{Serialize, Serializer};
 
+use super::system::paths;
 use super::wording::{budget_rows, class_shares, duplicates_by_tool, longest_path, month, outcome_name};
-use crate::simulate::Answer;
+use crate::model::Loading;
+use crate::simulate::{Answer, ServerCosts};
 use crate::stats::{Estimate, MetricSummary, quantile_name};
 
 /// The schema's name and version.
@@ -80,6 +82,15 @@ struct Strategy {
     /// Of the tool phases, the share on whose longest path each tool lay.
     #[serde(skip_serializing_if = "Object::is_empty")]
     longest_path: Object<RateReport>,
+    /// The tree of agents, the main agent first; means a session of the main agent.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    agents: Vec<AgentReport>,
+    /// Of each server, where other ways of loading it are known: dollars a session.
+    #[serde(skip_serializing_if = "Object::is_empty")]
+    definitions: Object<DefinitionsReport>,
+    /// "1" to "8": the chance that so many sessions all succeed.
+    #[serde(skip_serializing_if = "Object::is_empty")]
+    pass_k: Object<RateReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
     budget: Option<BudgetReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -117,6 +128,8 @@ struct Money {
     duplicates: f64,
     keep_alive: f64,
     lost_replies: f64,
+    search: f64,
+    agents: f64,
 }
 
 #[derive(Serialize)]
@@ -127,6 +140,51 @@ struct Time {
     retries: f64,
     people: f64,
     compaction: f64,
+    search: f64,
+}
+
+#[derive(Serialize)]
+struct AgentReport {
+    /// Tools that lead to it, as in "plan/research"; "" for the main agent.
+    path: String,
+    agent: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    sessions: RateReport,
+    turns: RateReport,
+    tool_calls: RateReport,
+    input_tokens: RateReport,
+    output_tokens: RateReport,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost_usd: Option<RateReport>,
+    /// Of one of its sessions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duration_s: Option<RateReport>,
+    /// Of its sessions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unanswered: Option<RateReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    starts_warm: Option<RateReport>,
+}
+
+#[derive(Serialize)]
+struct DefinitionsReport {
+    tokens: u64,
+    /// "upfront", "search" or "code".
+    loading: &'static str,
+    /// Sessions that were compared.
+    sessions: u64,
+    upfront_usd: RateReport,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    search_usd: Option<RateReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code_usd: Option<RateReport>,
+    /// What leaving results outside changes, on top of `code_usd`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kept_out_usd: Option<RateReport>,
+    /// The same times `sessions_per_month`, as it is loaded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    month_usd: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -240,6 +298,50 @@ pub fn json(answers: &[Answer]) -> Result<String, serde_json::Error> {
     Ok(serde_json::to_string_pretty(&report)? + "\n")
 }
 
+fn agents(answer: &Answer) -> Vec<AgentReport> {
+    let priced = answer.scenario.model.tariff.is_some();
+    let nodes = answer.scenario.agents.iter().zip(&answer.summary.nodes).zip(paths(answer));
+    nodes
+        .map(|((node, figures), path)| AgentReport {
+            path,
+            agent: node.agent.clone(),
+            model: node.price.as_ref().map(|price| price.model.clone()),
+            sessions: (&figures.sessions).into(),
+            turns: (&figures.turns).into(),
+            tool_calls: (&figures.tool_calls).into(),
+            input_tokens: (&figures.input_tokens).into(),
+            output_tokens: (&figures.output_tokens).into(),
+            cost_usd: priced.then(|| (&figures.cost_usd).into()),
+            duration_s: figures.duration_s.as_ref().map(Into::into),
+            unanswered: figures.unanswered.as_ref().map(Into::into),
+            starts_warm: figures.warm.as_ref().filter(|_| node.depth > 0).map(Into::into),
+        })
+        .collect()
+}
+
+fn definitions(answer: &Answer) -> Object<DefinitionsReport> {
+    let report = |costs: &ServerCosts| {
+        let kept_out = costs.kept_out.as_ref().map_or(0.0, |kept_out| kept_out.value);
+        let (loading, usd) = match costs.loading {
+            Loading::Upfront => ("upfront", Some(costs.upfront.value)),
+            Loading::Search { .. } => ("search", costs.search.as_ref().map(|search| search.value)),
+            Loading::Code { .. } => ("code", costs.code.as_ref().map(|code| code.value + kept_out)),
+        };
+        let report = DefinitionsReport {
+            tokens: costs.tokens,
+            loading,
+            sessions: costs.sessions,
+            upfront_usd: (&costs.upfront).into(),
+            search_usd: costs.search.as_ref().map(Into::into),
+            code_usd: costs.code.as_ref().map(Into::into),
+            kept_out_usd: costs.kept_out.as_ref().map(Into::into),
+            month_usd: answer.scenario.sessions_per_month.zip(usd).map(|(n, usd)| n as f64 * usd),
+        };
+        (costs.server.clone(), report)
+    };
+    Object(answer.loadings.iter().map(report).collect())
+}
+
 fn strategy(answer: &Answer) -> Strategy {
     let (scenario, summary) = (&answer.scenario, &answer.summary);
     let mut metrics: Vec<(String, Object<serde_json::Value>)> =
@@ -272,6 +374,8 @@ fn strategy(answer: &Answer) -> Strategy {
             duplicates: scale(s.duplicates.0),
             keep_alive: scale(s.keep_alive.0),
             lost_replies: scale(s.lost_replies.0),
+            search: scale(s.searches.0),
+            agents: scale(s.agents.0),
         })
     };
     let time = |divisor: f64| {
@@ -282,6 +386,7 @@ fn strategy(answer: &Answer) -> Strategy {
             retries: t.retries_s / divisor,
             people: t.people_s / divisor,
             compaction: t.compaction_s / divisor,
+            search: t.searches_s / divisor,
         })
     };
     let total_s = summary.times.as_ref().map_or(0.0, crate::stats::Times::total_s);
@@ -317,6 +422,9 @@ fn strategy(answer: &Answer) -> Strategy {
         longest_path: Object(
             longest_path(answer).iter().map(|(name, share)| ((*name).to_owned(), share.into())).collect(),
         ),
+        agents: agents(answer),
+        definitions: definitions(answer),
+        pass_k: Object(summary.pass_k.iter().map(|(k, chance)| (k.to_string(), chance.into())).collect()),
         budget: Some(limits).filter(|limits| !limits.is_empty()).map(|limits| BudgetReport {
             check: if scenario.model.budget.before { "before" } else { "after" },
             limits: Object(limits),

@@ -3,8 +3,9 @@
 use std::fmt::Write;
 
 use super::format::percent;
+use super::system::{agent_rows, loading_note, loading_rows, success_lines, unanswered};
 use super::wording::{
-    HEADLINES, Part, TURN_HEADLINES, budget_rows, budget_text, cache_text, cells, checks_sentence, month, month_text,
+    Part, TURN_HEADLINES, budget_rows, budget_text, cache_text, cells, checks_sentence, headlines, month, month_text,
     outcome_name, sessions_text, share_with_interval, spending, time_shares, with_interval,
 };
 use crate::simulate::Answer;
@@ -21,6 +22,37 @@ fn parts(out: &mut String, title: &str, rows: &[Part]) {
     }
 }
 
+fn agents(out: &mut String, answer: &Answer) {
+    let rows = agent_rows(answer);
+    if rows.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\n| agent | sessions | model calls | tokens sent | written | cost | share | one takes |");
+    let _ = writeln!(out, "|---|---:|---:|---:|---:|---:|---:|---:|");
+    for row in rows {
+        let (cost, share) = row.cost.unwrap_or_default();
+        let label = escape(&row.label.replace("  ", "&nbsp;&nbsp;"));
+        let _ = writeln!(out, "| {label} | {} | {cost} | {share} | {} |", row.counts.join(" | "), row.duration);
+    }
+    for text in unanswered(answer) {
+        let _ = writeln!(out, "\n{}.", escape(&text));
+    }
+}
+
+fn definitions(out: &mut String, answer: &Answer) {
+    let rows = loading_rows(answer);
+    if rows.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\n| tool definitions | tokens | upfront | searched | as code | left out as code |");
+    let _ = writeln!(out, "|---|---:|---:|---:|---:|---:|");
+    for row in rows {
+        let cells = row.cells.map(|lines| lines.join("<br>"));
+        let _ = writeln!(out, "| {} | {} | {} |", escape(&row.server), row.tokens, cells.join(" | "));
+    }
+    let _ = writeln!(out, "\n<sub>{}</sub>", loading_note(answer).replace('\n', " "));
+}
+
 /// GitHub-flavoured markdown.
 pub fn markdown(answer: &Answer) -> String {
     let (scenario, summary) = (&answer.scenario, &answer.summary);
@@ -32,7 +64,7 @@ pub fn markdown(answer: &Answer) -> String {
     }
     let _ = writeln!(out, "| | mean | p50 | p95 | p99 |\n|---|---:|---:|---:|---:|");
     let of_sessions =
-        HEADLINES.into_iter().map(|(quantity, label)| (label, quantity.unit(), summary.metric(quantity.name())));
+        headlines(answer).map(|(quantity, label)| (label, quantity.unit(), summary.metric(quantity.name())));
     let of_messages = TURN_HEADLINES
         .into_iter()
         .filter(|(metric, _)| *metric == TurnMetric::Message)
@@ -54,6 +86,8 @@ pub fn markdown(answer: &Answer) -> String {
     if !rows.is_empty() {
         parts(&mut out, "what the money goes to", &rows);
     }
+    agents(&mut out, answer);
+    definitions(&mut out, answer);
     let rows = time_shares(answer);
     if rows.len() > 1 {
         parts(&mut out, "where the time goes", &rows);
@@ -78,6 +112,9 @@ pub fn markdown(answer: &Answer) -> String {
     }
     if let Some(rate) = summary.rate(Rate::DuplicatesPerCall) {
         let _ = writeln!(out, "- Calls that ran twice: {}.", share_with_interval(rate));
+    }
+    for (label, text) in success_lines(answer) {
+        let _ = writeln!(out, "- {}{text}.", if label.is_empty() { String::new() } else { format!("{label}: ") });
     }
     for row in budget_rows(answer) {
         let _ = writeln!(out, "- Budget of {}.", budget_text(answer, &row));

@@ -5,6 +5,7 @@ mod format;
 mod json;
 mod markdown;
 mod prices;
+mod system;
 mod terminal;
 mod wording;
 

@@ -4,10 +4,11 @@ use std::fmt::Write;
 
 use super::Style;
 use super::format::{percent, table, whole};
+use super::system::{agent_rows, loading_note, loading_rows, success_lines, unanswered};
 use super::wording::{
-    HEADLINES, Part, TURN_HEADLINES, any_marked, budget_rows, budget_text, cache_text, cells, checks_sentence,
-    class_shares, duplicates_by_tool, longest_path, month, month_text, outcome_name, sessions_text,
-    share_with_interval, spending, time_shares, with_interval,
+    Part, TURN_HEADLINES, any_marked, budget_rows, budget_text, cache_text, cells, checks_sentence, class_shares,
+    duplicates_by_tool, headlines, longest_path, month, month_text, outcome_name, sessions_text, share_with_interval,
+    spending, time_shares, with_interval,
 };
 use crate::scenario::Scenario;
 use crate::simulate::Answer;
@@ -66,6 +67,8 @@ pub fn terminal(answer: &Answer, style: Style) -> String {
         section(&mut out, style, "What the money goes to");
         bars(&mut out, &rows);
     }
+    agents(&mut out, answer, style);
+    definitions(&mut out, answer, style);
     let rows = time_shares(answer);
     if rows.len() > 1 {
         section(&mut out, style, "Where the time goes");
@@ -147,6 +150,13 @@ pub fn terminal(answer: &Answer, style: Style) -> String {
         section(&mut out, style, "Context");
         line(&mut out, "summaries", &format!("{} a session", with_interval(Unit::Count, &summaries.mean)));
     }
+    let lines = success_lines(answer);
+    if !lines.is_empty() {
+        section(&mut out, style, "Success");
+        for (label, text) in &lines {
+            line(&mut out, label, text);
+        }
+    }
     let limits = budget_rows(answer);
     if !limits.is_empty() {
         let when = if scenario.model.budget.before { "before" } else { "after" };
@@ -177,6 +187,16 @@ pub fn terminal(answer: &Answer, style: Style) -> String {
         let changed = if price.overridden { ", changed by [price]" } else { "" };
         line(&mut out, "prices", &format!("{} as of {}{changed}; {}", price.model, price.as_of, price.source));
     }
+    if let Some(price) = &scenario.small_price {
+        line(&mut out, "", &format!("{} for the small model", price.model));
+    }
+    let mut told: Vec<&str> = scenario.price.iter().map(|price| price.model.as_str()).collect();
+    for (node, price) in scenario.agents.iter().filter_map(|node| Some((node, node.price.as_ref()?))) {
+        if !told.contains(&price.model.as_str()) {
+            told.push(&price.model);
+            line(&mut out, "", &format!("{} for {}", price.model, node.agent));
+        }
+    }
     for note in &scenario.notes {
         line(&mut out, "note", &style.warning(note));
     }
@@ -188,6 +208,51 @@ pub fn terminal(answer: &Answer, style: Style) -> String {
         );
     }
     out
+}
+
+/// The tree of agents.
+fn agents(out: &mut String, answer: &Answer, style: Style) {
+    let rows = agent_rows(answer);
+    if rows.is_empty() {
+        return;
+    }
+    section(out, style, "Agents, each row without those below it");
+    let header =
+        ["agent", "sessions", "model calls", "tokens sent", "written", "cost", "share", "one takes", "starts warm"];
+    let mut table = table(header, 1..9);
+    for row in rows {
+        let (cost, share) = row.cost.unwrap_or_default();
+        let mut cells = vec![row.label];
+        cells.extend(row.counts);
+        cells.extend([cost, share, row.duration, row.warm]);
+        table.add_row(cells);
+    }
+    let _ = writeln!(out, "{table}");
+    let _ = writeln!(
+        out,
+        "{}",
+        style.faint("Means a session of the main agent. One takes: from an agent's first request to its end; they may run side by\nside. Starts warm: the share of its sessions that find their tools and system prompt cached.")
+    );
+    for text in unanswered(answer) {
+        let _ = writeln!(out, "  {}", style.warning(&text));
+    }
+}
+
+/// What definitions cost under each way of loading.
+fn definitions(out: &mut String, answer: &Answer, style: Style) {
+    let rows = loading_rows(answer);
+    if rows.is_empty() {
+        return;
+    }
+    section(out, style, "Tool definitions, by server and way of loading");
+    let mut table = table(["server", "tokens", "upfront", "searched", "as code", "left out as code"], 1..6);
+    for row in rows {
+        let mut cells = vec![row.server, row.tokens];
+        cells.extend(row.cells.map(|lines| lines.join("\n")));
+        table.add_row(cells);
+    }
+    let _ = writeln!(out, "{table}");
+    let _ = writeln!(out, "{}", style.faint(&loading_note(answer)));
 }
 
 /// Why no call can run twice.
@@ -229,7 +294,7 @@ fn headline_table(answer: &Answer) -> String {
         row.extend(cells(unit, metric).into_iter().map(|(value, interval)| format!("{value}\n{interval}")));
         table.add_row(row);
     };
-    for (quantity, label) in HEADLINES {
+    for (quantity, label) in headlines(answer) {
         if let Some(metric) = summary.metric(quantity.name()) {
             add(label, quantity.unit(), metric);
         }

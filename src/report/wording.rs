@@ -1,6 +1,7 @@
 //! What a metric is called, and a value with its interval, in words that both the terminal and the pull request use.
 
 use crate::check::Check;
+use crate::scenario::SEARCH_TOOL;
 use crate::session::{Limit, Outcome};
 use crate::simulate::Answer;
 use crate::stats::{Estimate, MetricSummary, Quantity, TurnMetric, Unit};
@@ -34,6 +35,17 @@ pub(super) const TURN_HEADLINES: [(TurnMetric, &str); 3] = [
     (TurnMetric::Latency, "one turn with its tools"),
     (TurnMetric::FirstToken, "time to first token"),
 ];
+
+/// The rows of the first table, in the words of this scenario.
+pub(super) fn headlines(answer: &Answer) -> impl Iterator<Item = (Quantity, &'static str)> {
+    let has_agents = answer.scenario.model.has_agents();
+    HEADLINES.into_iter().map(move |(quantity, label)| match quantity {
+        Quantity::Turns if has_agents => (quantity, "model calls of the main agent"),
+        Quantity::InputTokens if has_agents => (quantity, "input tokens of all agents"),
+        Quantity::OutputTokens if has_agents => (quantity, "output tokens of all agents"),
+        _ => (quantity, label),
+    })
+}
 
 pub(super) fn value(unit: Unit, x: f64) -> String {
     match unit {
@@ -100,7 +112,10 @@ pub(super) fn spending(answer: &Answer) -> Vec<Part> {
         .servers
         .iter()
         .zip(&sources.definitions)
-        .map(|(server, usd)| (format!("tool definitions: {server}"), usd.0))
+        .map(|(server, usd)| {
+            let server = if server == SEARCH_TOOL { "the search tool" } else { server };
+            (format!("tool definitions: {server}"), usd.0)
+        })
         .collect();
     let history = if answer.scenario.model.conversation.is_single() {
         "history: earlier outputs and tool results, sent again"
@@ -117,6 +132,8 @@ pub(super) fn spending(answer: &Answer) -> Vec<Part> {
         ("summaries that replace the history".to_owned(), sources.compaction.0),
         ("pings that keep the cache warm".to_owned(), sources.keep_alive.0),
         ("model calls whose reply was lost or came too late".to_owned(), sources.lost_replies.0),
+        ("searches for tools".to_owned(), sources.searches.0),
+        ("other agents, all of their sessions".to_owned(), sources.agents.0),
     ]);
     rows.retain(|(_, pico)| *pico != 0);
     rows.sort_by_key(|row| std::cmp::Reverse(row.1));
@@ -154,7 +171,8 @@ pub(super) fn time_shares(answer: &Answer) -> Vec<Part> {
         ("model, until the first token", times.first_token_s),
         ("model, writing", times.writing_s),
         ("model, summaries", times.compaction_s),
-        ("tools", times.tools_s),
+        ("searches for tools", times.searches_s),
+        (if answer.scenario.model.has_agents() { "tools and other agents" } else { "tools" }, times.tools_s),
         ("retries: failed attempts and waits", times.retries_s),
         ("people who are asked for approval", times.people_s),
     ];

@@ -10,7 +10,7 @@ use super::resolve::{self, Parts, Resolved};
 use super::tools::unknown_name;
 use super::tree::{Data, Span, Table};
 use super::{AgentNode, PriceInfo};
-use crate::model::{Agent, Routing};
+use crate::model::{Agent, Loading, Routing};
 
 /// The most agents in the tree: an agent that several tools call counts for each of them.
 const MOST_NODES: usize = 256;
@@ -33,6 +33,8 @@ pub(super) struct Composed {
     pub nodes: Vec<AgentNode>,
     /// Prices of the small model.
     pub small_price: Option<PriceInfo>,
+    /// How each server of the main agent is loaded.
+    pub servers: Vec<Loading>,
 }
 
 /// Composes scenarios: what all models of one file have in common.
@@ -72,7 +74,8 @@ pub(super) fn compose(root: &Table, folder: &Path, sink: &Sink) -> Composed {
             resolved.add_notes(vec![format!("no tool calls the agent \"{}\"", agent.value)]);
         }
     }
-    Composed { raw, resolved, nodes, small_price }
+    let servers = std::mem::take(&mut resolved.loadings);
+    Composed { raw, resolved, nodes, small_price, servers }
 }
 
 impl Composer<'_> {

@@ -6,6 +6,7 @@
 mod compose;
 mod distribution;
 mod limits;
+mod loadings;
 mod mistake;
 mod presets;
 mod raw;
@@ -21,8 +22,10 @@ mod tree;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
+pub use loadings::ServerLoadings;
 use mistake::Mistakes;
 pub use mistake::{Mistake, ScenarioError, SourceText};
+pub use servers::SEARCH_TOOL;
 use tree::{Data, Table};
 
 use crate::model::Model;
@@ -63,6 +66,9 @@ pub struct Scenario {
     pub small_price: Option<PriceInfo>,
     /// What the reader should know of it, such as a price that is about to change.
     pub notes: Vec<String>,
+    /// As it was read, the strategy laid over it; and where its own files are looked for.
+    tree: Table,
+    folder: PathBuf,
 }
 
 /// `[run]`.
@@ -186,6 +192,14 @@ impl Scenario {
 /// A parsed `--set`: where and what.
 type Setting = (Vec<tree::Key>, tree::Node);
 
+impl Scenario {
+    /// The main agent's servers, each with the models that load it in other ways; nothing where the scenario knows no
+    /// other way, with `[tool_search]` or `read_tokens`.
+    pub fn loadings(&self) -> Vec<ServerLoadings> {
+        loadings::loadings(&self.tree, &self.folder)
+    }
+}
+
 fn set_all(root: &mut Table, sets: &[Setting], mistakes: &mut Mistakes) {
     for (path, value) in sets {
         if let Err(lost) = root.set(path, value.clone()) {
@@ -210,7 +224,7 @@ fn build(
     let base = compose::compose(root, &folder, sink);
     let named = base.raw.strategies.clone();
     let strategies: Vec<String> = named.iter().map(|at| at.value.clone()).collect();
-    let mut chosen = request.strategy.is_none_or(|s| s == "base").then_some(base);
+    let mut chosen = request.strategy.is_none_or(|s| s == "base").then(|| (base, root.clone()));
     // every strategy is checked, the wanted one is kept
     for at in &named {
         if at.value == "base" {
@@ -231,7 +245,7 @@ fn build(
         set_all(&mut laid, &sets, &mut sink.borrow_mut());
         let composed = compose::compose(&laid, &folder, sink);
         if request.strategy == Some(at.value.as_str()) {
-            chosen = Some(composed);
+            chosen = Some((composed, laid));
         }
     }
     if chosen.is_none() {
@@ -244,7 +258,7 @@ fn build(
                 .help(format!("its strategies are {}", known.join(", "))),
         );
     }
-    let compose::Composed { raw, resolved, nodes, small_price } = chosen?;
+    let (compose::Composed { raw, resolved, nodes, small_price, .. }, tree) = chosen?;
     Some(Scenario {
         title: raw.title.map_or_else(|| name.to_owned(), |at| at.value),
         file: name.to_owned(),
@@ -259,6 +273,8 @@ fn build(
         price: resolved.price,
         small_price,
         notes: resolved.notes,
+        tree,
+        folder,
     })
 }
 

@@ -165,6 +165,17 @@ pub(super) struct RawBudget {
     pub before: Option<At<bool>>,
 }
 
+impl RawServer {
+    /// All of its definitions, tokens, where they are given in one way.
+    pub fn tokens(&self) -> Option<u64> {
+        match (&self.tools, &self.tokens_per_tool, &self.definition_tokens) {
+            (Some(tools), Some(each), None) => Some(tools.value.saturating_mul(each.value)),
+            (None, None, Some(all)) => Some(all.value),
+            _ => None,
+        }
+    }
+}
+
 impl RawBudget {
     /// Whether nothing but `turns` is limited.
     pub fn is_only_turns(&self) -> bool {

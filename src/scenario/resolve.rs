@@ -7,7 +7,7 @@ use super::reader::{At, Sink, complain};
 use super::tree::Span;
 use super::{PriceInfo, RunOptions, limits, servers, tariffs, tools};
 use crate::dist::{Dist, Whole};
-use crate::model::{Agent, Breaks, Cache, MOST_CALLS, MOST_TURNS, Model, Prompt, Routing, Timing};
+use crate::model::{Agent, Breaks, Cache, Loading, MOST_CALLS, MOST_TURNS, Model, Prompt, Routing, Timing};
 use crate::price::{Row, lifetime_label};
 use crate::stats::Target;
 
@@ -22,6 +22,8 @@ pub(super) struct Parts {
 pub(super) struct Resolved {
     pub run: RunOptions,
     pub model: Model,
+    /// How each server is loaded.
+    pub loadings: Vec<Loading>,
     /// Whether prices were asked for, if only wrongly.
     pub priced: bool,
     pub servers: Vec<String>,
@@ -123,7 +125,9 @@ pub(super) fn resolve(raw: &Raw, parts: Parts, sink: &Sink) -> Resolved {
         }
     }
     let run = run_options(raw, &model, sink);
+    let loadings = servers.all.iter().map(|server| server.loading).collect();
     Resolved {
+        loadings,
         run,
         model,
         priced,

@@ -12,7 +12,7 @@ use crate::model::{CodeServer, Loading, Search};
 const MOST_TOKENS: u64 = 1_000_000_000;
 
 /// The name under which the search tool's own definition is listed among the servers'.
-pub(super) const SEARCH_TOOL: &str = "tool_search";
+pub const SEARCH_TOOL: &str = "tool_search";
 
 /// One server.
 #[derive(Debug, Clone)]
@@ -105,19 +105,15 @@ pub(super) fn servers(raw: &Raw, sink: &Sink) -> Servers {
 }
 
 fn definition_tokens(server: &RawServer, span: Span, sink: &Sink) -> u64 {
-    let tokens = match (&server.tools, &server.tokens_per_tool, &server.definition_tokens) {
-        (Some(tools), Some(each), None) => tools.value.saturating_mul(each.value),
-        (None, None, Some(all)) => all.value,
-        _ => {
-            complain(
-                sink,
-                Mistake::at(span, "a server needs `tools` and `tokens_per_tool`, or `definition_tokens`")
-                    .label("how large are its definitions?")
-                    .help("for example tools = 14 and tokens_per_tool = 89, or definition_tokens = 1_246"),
-            );
-            0
-        }
-    };
+    let tokens = server.tokens().unwrap_or_else(|| {
+        complain(
+            sink,
+            Mistake::at(span, "a server needs `tools` and `tokens_per_tool`, or `definition_tokens`")
+                .label("how large are its definitions?")
+                .help("for example tools = 14 and tokens_per_tool = 89, or definition_tokens = 1_246"),
+        );
+        0
+    });
     if tokens > MOST_TOKENS {
         complain(
             sink,

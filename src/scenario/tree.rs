@@ -252,7 +252,7 @@ fn each_span(node: &mut Node, change: &impl Fn(&mut Span)) {
     }
 }
 
-fn name_of(node: &Node) -> Option<&str> {
+pub(super) fn name_of(node: &Node) -> Option<&str> {
     match &node.data {
         Data::Table(table) => match &table.get("name")?.data {
             Data::String(name) => Some(name),

@@ -10,6 +10,7 @@
 mod metric;
 mod moments;
 mod nodes;
+mod paired;
 mod quantile;
 mod sample;
 mod stopping;
@@ -20,6 +21,7 @@ mod turn_costs;
 pub use metric::{Metric, Quantity, Rate, Unit};
 pub use moments::{Covariance, Estimate, Moments};
 pub use nodes::NodeSummary;
+pub use paired::Costs;
 pub use quantile::{QUANTILES, QuantileEstimate, quantile_name, quantile_ranks};
 pub use sample::{MOST_EXACT_SESSIONS, Sample, Sources, Stopped, Times};
 pub use stopping::{Target, TargetError, next_size};

@@ -93,6 +93,8 @@ pub struct Summary {
     pub outcomes: Vec<(Outcome, u64)>,
     /// The nodes of the tree of agents, the main agent first; empty where there are no others.
     pub nodes: Vec<NodeSummary>,
+    /// pass^1 to pass^8: the chance that so many sessions all succeed; empty without `[outcome]`.
+    pub pass_k: Vec<(u32, Estimate)>,
     /// The sessions that each limit of the budget ended, for the limits that there are.
     pub stopped: Vec<(Limit, Stopped)>,
 }
@@ -132,6 +134,7 @@ impl Summary {
             times: Some(*sample.times()).filter(|times| times.total_s() > 0.0),
             outcomes,
             nodes: sample.nodes(),
+            pass_k: (1..=8).filter_map(|k| Some((k, sample.pass_k(k)?))).collect(),
             stopped: Limit::ALL
                 .into_iter()
                 .filter(|limit| limit.is_set(&model.budget))

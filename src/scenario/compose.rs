@@ -1,16 +1,17 @@
 //! Models within models. The small model of `[routing]` and every agent is the scenario's own tree with something laid
 //! over it, read and checked like a scenario.
 
+use std::cell::RefCell;
 use std::path::Path;
 
-use super::mistake::Mistake;
+use super::mistake::{Mistake, Mistakes};
 use super::raw::{self, Raw};
 use super::reader::{At, Sink, complain};
 use super::resolve::{self, Parts, Resolved};
 use super::tools::unknown_name;
 use super::tree::{Data, Span, Table};
 use super::{AgentNode, PriceInfo};
-use crate::model::{Agent, Loading, Routing};
+use crate::model::{Agent, Loading, Model, Routing};
 
 /// The most agents in the tree: an agent that several tools call counts for each of them.
 const MOST_NODES: usize = 256;
@@ -40,7 +41,6 @@ pub(super) struct Composed {
 /// Composes scenarios: what all models of one file have in common.
 struct Composer<'a> {
     folder: &'a Path,
-    sink: &'a Sink,
     /// The nodes so far.
     nodes: Vec<AgentNode>,
     /// (agent, model) of every shared prefix.
@@ -50,11 +50,12 @@ struct Composer<'a> {
 }
 
 pub(super) fn compose(root: &Table, folder: &Path, sink: &Sink) -> Composed {
-    let mut composer = Composer { folder, sink, nodes: Vec::new(), prefixes: Vec::new(), too_many: false };
+    let mut composer = Composer { folder, nodes: Vec::new(), prefixes: Vec::new(), too_many: false };
     let raw = raw::read(root, folder, sink);
-    let small = raw.routing.as_ref().and_then(|_| composer.small(root));
+    let small = raw.routing.as_ref().and_then(|_| composer.small(root, sink));
     composer.nodes.clear();
-    let mut resolved = composer.resolve(root, &raw, &mut Vec::new(), small.as_ref().map(|small| small.model.clone()));
+    let mut resolved =
+        composer.resolve(root, &raw, &mut Vec::new(), small.as_ref().map(|small| small.model.clone()), sink);
     let nodes = std::mem::take(&mut composer.nodes);
     let mut small_price = None;
     if let Some(small) = small {
@@ -67,9 +68,11 @@ pub(super) fn compose(root: &Table, folder: &Path, sink: &Sink) -> Composed {
     for agent in &raw.agents {
         if !nodes.iter().any(|node| node.agent == agent.value) {
             // nobody calls it, and still its mistakes are wanted
-            if let Some(tree) = composer.agent_tree(root, agent, &raw) {
-                let raw = raw::read(&tree, folder, sink);
-                composer.resolve(&tree, &raw, &mut vec![agent.value.clone()], None);
+            if let Some(tree) = agent_tree(root, agent, &raw, sink) {
+                let own = RefCell::new(Mistakes::default());
+                let raw = raw::read(&tree, folder, &own);
+                composer.resolve(&tree, &raw, &mut vec![agent.value.clone()], None, &own);
+                forward(own.into_inner(), root, &agent.value, sink);
             }
             resolved.add_notes(vec![format!("no tool calls the agent \"{}\"", agent.value)]);
         }
@@ -78,9 +81,15 @@ pub(super) fn compose(root: &Table, folder: &Path, sink: &Sink) -> Composed {
     Composed { raw, resolved, nodes, small_price, servers }
 }
 
+/// What was found to say of an agent.
+struct Said {
+    mistakes: Mistakes,
+    notes: Vec<String>,
+}
+
 impl Composer<'_> {
     /// The session on the small model of `[routing]`.
-    fn small(&mut self, root: &Table) -> Option<Resolved> {
+    fn small(&mut self, root: &Table, sink: &Sink) -> Option<Resolved> {
         let Data::Table(routing) = &root.get("routing")?.data else { return None };
         let Data::Table(overlay) = &routing.get("small")?.data else { return None };
         let mut tree = root.clone();
@@ -88,8 +97,8 @@ impl Composer<'_> {
             tree.remove(key);
         }
         lay_over(&mut tree, overlay);
-        let raw = raw::read(&tree, self.folder, self.sink);
-        Some(self.resolve(&tree, &raw, &mut Vec::new(), None))
+        let raw = raw::read(&tree, self.folder, sink);
+        Some(self.resolve(&tree, &raw, &mut Vec::new(), None, sink))
     }
 
     /// Resolves what was read, its agents first. `path` names the agents from the main one down to this.
@@ -98,7 +107,8 @@ impl Composer<'_> {
         tree: &Table,
         raw: &Raw,
         path: &mut Vec<String>,
-        small: Option<crate::model::Model>,
+        small: Option<Model>,
+        sink: &Sink,
     ) -> Resolved {
         let own = self.nodes.len();
         self.nodes.push(AgentNode {
@@ -107,14 +117,17 @@ impl Composer<'_> {
             depth: path.len(),
             price: None,
         });
-        let mut notes = Vec::new();
+        let (mut notes, mut mistakes) = (Vec::new(), Vec::new());
         let agents = raw
             .tools
             .iter()
             .map(|tool| {
                 let name = tool.value.agent.as_ref()?;
                 let label = tool.value.name.as_ref().map(|name| name.value.clone()).unwrap_or_default();
-                self.agent(tree, raw, name, label, own, path, &mut notes)
+                let (agent, mut said) = self.agent(tree, raw, name, label, own, path, sink)?;
+                mistakes.push((name.value.clone(), std::mem::take(&mut said.mistakes)));
+                notes.extend(said.notes);
+                Some(agent)
             })
             .collect();
         let routing = small.zip(raw.routing.as_ref()).map(|(small, routing)| Routing {
@@ -122,8 +135,13 @@ impl Composer<'_> {
             redo: routing.redo.map_or(0.0, |at| at.value),
             small: Box::new(small),
         });
-        let mut resolved = resolve::resolve(raw, Parts { agents, routing }, self.sink);
+        let is_agent = !path.is_empty();
+        let mut resolved = resolve::resolve(raw, Parts { agents, routing, is_agent }, sink);
         resolved.add_notes(notes);
+        // what is wrong of a caller as well has been said
+        for (agent, inner) in mistakes {
+            forward(inner, tree, &agent, sink);
+        }
         if let Some(node) = self.nodes.get_mut(own) {
             node.price.clone_from(&resolved.price);
         }
@@ -139,11 +157,11 @@ impl Composer<'_> {
         tool: String,
         caller: usize,
         path: &mut Vec<String>,
-        notes: &mut Vec<String>,
-    ) -> Option<Agent> {
+        sink: &Sink,
+    ) -> Option<(Agent, Said)> {
         let known: Vec<&str> = raw.agents.iter().map(|at| at.value.as_str()).collect();
         if !known.contains(&name.value.as_str()) {
-            unknown_name(&name.value, name.span, "agent", &known, self.sink);
+            unknown_name(&name.value, name.span, "agent", &known, sink);
             return None;
         }
         if let Some(from) = path.iter().position(|agent| *agent == name.value) {
@@ -155,7 +173,7 @@ impl Composer<'_> {
                 format!("the agent \"{}\" calls itself: {}", name.value, cycle.join(" calls "))
             };
             complain(
-                self.sink,
+                sink,
                 Mistake::at(name.span, text)
                     .label("a session that never ends")
                     .help("an agent can call other agents; give the inner one an entry of its own under [agents]"),
@@ -165,7 +183,7 @@ impl Composer<'_> {
         if self.nodes.len() >= MOST_NODES {
             if !std::mem::replace(&mut self.too_many, true) {
                 complain(
-                    self.sink,
+                    sink,
                     Mistake::at(name.span, format!("the tree of agents has more than {MOST_NODES} nodes"))
                         .label("one more")
                         .help("an agent counts once for every tool that calls it"),
@@ -174,15 +192,16 @@ impl Composer<'_> {
             return None;
         }
         let agent = raw.agents.iter().find(|at| at.value == name.value)?;
-        let tree = self.agent_tree(tree, agent, raw)?;
-        let inner = raw::read(&tree, self.folder, self.sink);
+        let tree = agent_tree(tree, agent, raw, sink)?;
+        let own = RefCell::new(Mistakes::default());
+        let inner = raw::read(&tree, self.folder, &own);
         let node = self.nodes.len();
         path.push(name.value.clone());
-        let resolved = self.resolve(&tree, &inner, path, None);
+        let resolved = self.resolve(&tree, &inner, path, None, &own);
         path.pop();
         if resolved.priced && !super::tariffs::is_priced(raw) {
             let text = format!("the agent \"{}\" has prices, and its caller has none", name.value);
-            half_a_bill(&text, name.span, self.sink);
+            half_a_bill(&text, name.span, sink);
         }
         if let Some(node) = self.nodes.get_mut(node) {
             node.tool = tool;
@@ -192,48 +211,43 @@ impl Composer<'_> {
             self.prefixes.push(shared);
             self.prefixes.len() - 1
         });
-        notes.extend(resolved.notes);
-        Some(Agent { model: Box::new(resolved.model), node: node - caller, prefix })
+        let agent = Agent { model: Box::new(resolved.model), node: node - caller, prefix };
+        Some((agent, Said { mistakes: own.into_inner(), notes: resolved.notes }))
     }
+}
 
-    /// The caller's tree with an agent's table laid over it.
-    fn agent_tree(&self, caller: &Table, agent: &At<String>, raw: &Raw) -> Option<Table> {
-        let Data::Table(all) = &caller.get("agents")?.data else { return None };
-        let (key, node) = all.entries.iter().find(|(key, _)| key.name == agent.value)?;
-        let Data::Table(overlay) = &node.data else { return None };
-        for (inner, _) in &overlay.entries {
-            if !OF_AN_AGENT.contains(&inner.name.as_str()) {
-                let near = super::reader::nearest(&inner.name, &OF_AN_AGENT);
-                let label = near.map_or_else(|| "unknown key".to_owned(), |near| format!("did you mean `{near}`?"));
-                complain(
-                    self.sink,
-                    Mistake::at(inner.span, format!("[agents.{}] has no key `{}`", key.name, inner.name))
-                        .label(label)
-                        .help(format!("the keys here are {}", OF_AN_AGENT.join(", "))),
-                );
-            }
+/// The caller's tree with an agent's table laid over it.
+fn agent_tree(caller: &Table, agent: &At<String>, raw: &Raw, sink: &Sink) -> Option<Table> {
+    let Data::Table(all) = &caller.get("agents")?.data else { return None };
+    let (key, node) = all.entries.iter().find(|(key, _)| key.name == agent.value)?;
+    let Data::Table(overlay) = &node.data else { return None };
+    for (inner, _) in &overlay.entries {
+        if !OF_AN_AGENT.contains(&inner.name.as_str()) {
+            let near = super::reader::nearest(&inner.name, &OF_AN_AGENT);
+            let label = near.map_or_else(|| "unknown key".to_owned(), |near| format!("did you mean `{near}`?"));
+            complain(
+                sink,
+                Mistake::at(inner.span, format!("[agents.{}] has no key `{}`", key.name, inner.name))
+                    .label(label)
+                    .help(format!("the keys here are {}", OF_AN_AGENT.join(", "))),
+            );
         }
-        let mut tree = caller.clone();
-        for name in OF_THE_RUN.into_iter().chain(OWN) {
-            tree.remove(name);
-        }
-        // an agent has no user to talk to, and its turns aren't its caller's
-        remove_in(&mut tree, "session", &["messages", "message", "think"]);
-        remove_in(&mut tree, "budget", &["turns"]);
-        if raw.budget.is_only_turns() {
-            tree.remove("budget");
-        }
-        let known = Table {
-            entries: overlay
-                .entries
-                .iter()
-                .filter(|(key, _)| OF_AN_AGENT.contains(&key.name.as_str()))
-                .cloned()
-                .collect(),
-        };
-        lay_over(&mut tree, &known);
-        Some(tree)
     }
+    let mut tree = caller.clone();
+    for name in OF_THE_RUN.into_iter().chain(OWN) {
+        tree.remove(name);
+    }
+    // an agent has no user to talk to, and its turns aren't its caller's
+    remove_in(&mut tree, "session", &["messages", "message", "think"]);
+    remove_in(&mut tree, "budget", &["turns"]);
+    if raw.budget.is_only_turns() {
+        tree.remove("budget");
+    }
+    let known = Table {
+        entries: overlay.entries.iter().filter(|(key, _)| OF_AN_AGENT.contains(&key.name.as_str())).cloned().collect(),
+    };
+    lay_over(&mut tree, &known);
+    Some(tree)
 }
 
 fn half_a_bill(text: &str, span: Span, sink: &Sink) {
@@ -266,6 +280,17 @@ fn remove_in(tree: &mut Table, section: &str, keys: &[&str]) {
     {
         for key in keys {
             table.remove(key);
+        }
+    }
+}
+
+/// Passes on the mistakes of an agent. Those that stand in its caller's lines, and weren't made there, say whose they are.
+fn forward(mistakes: Mistakes, tree: &Table, agent: &str, sink: &Sink) {
+    let own = tree.get("agents").map(super::tree::Node::spans).unwrap_or_default();
+    for mistake in mistakes.into_found() {
+        let is_own = mistake.span.is_none_or(|span| own.contains(&span));
+        if is_own || !sink.borrow().contains(&mistake) {
+            complain(sink, if is_own { mistake } else { mistake.taken_over_by(agent) });
         }
     }
 }

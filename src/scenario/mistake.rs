@@ -38,6 +38,14 @@ impl Mistake {
         self
     }
 
+    /// The same, of an agent that takes over a line of its caller.
+    pub(super) fn taken_over_by(mut self, agent: &str) -> Self {
+        if !self.message.contains("[agents.") {
+            self.message = format!("in [agents.{agent}], which takes this over: {}", self.message);
+        }
+        self
+    }
+
     /// What is wrong, without its place.
     pub fn message(&self) -> &str {
         &self.message
@@ -61,6 +69,14 @@ impl Mistakes {
         if !self.found.contains(&mistake) {
             self.found.push(mistake);
         }
+    }
+
+    pub fn contains(&self, mistake: &Mistake) -> bool {
+        self.found.contains(mistake)
+    }
+
+    pub fn into_found(self) -> Vec<Mistake> {
+        self.found
     }
 
     pub fn is_empty(&self) -> bool {

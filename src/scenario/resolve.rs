@@ -16,6 +16,8 @@ pub(super) struct Parts {
     /// Of each tool, the agent that it is.
     pub agents: Vec<Option<Agent>>,
     pub routing: Option<Routing>,
+    /// Whether it is an agent that another one calls.
+    pub is_agent: bool,
 }
 
 /// What [`resolve`] makes of a file.
@@ -51,7 +53,7 @@ const RARE: f64 = 1e-12;
 pub(super) fn resolve(raw: &Raw, parts: Parts, sink: &Sink) -> Resolved {
     let mut notes = Vec::new();
     let servers = servers::servers(raw, sink);
-    let (tools, phase) = tools::tools(raw, &servers, parts.agents, sink);
+    let (tools, phase) = tools::tools(raw, &servers, parts.agents, parts.is_agent, sink);
     let definitions = servers.definitions();
     let (tariff, price, row) = tariffs::prices(raw, sink, &mut notes);
     let cache = cache(&raw.cache, row.as_ref(), sink);

@@ -12,7 +12,13 @@ use crate::model::{Agent, Approval, Breaker, Faults, Loading, MOST_TOOLS, Phase,
 use crate::price::PicoUsd;
 
 /// Names of the tools, and the phase that they make up.
-pub(super) fn tools(raw: &Raw, servers: &Servers, agents: Vec<Option<Agent>>, sink: &Sink) -> (Vec<String>, Phase) {
+pub(super) fn tools(
+    raw: &Raw,
+    servers: &Servers,
+    agents: Vec<Option<Agent>>,
+    is_agent: bool,
+    sink: &Sink,
+) -> (Vec<String>, Phase) {
     let mut names: Vec<String> = Vec::new();
     if raw.tools.len() > MOST_TOOLS {
         let span = raw.tools[MOST_TOOLS].span;
@@ -74,11 +80,12 @@ pub(super) fn tools(raw: &Raw, servers: &Servers, agents: Vec<Option<Agent>>, si
             Tool { loading, agent, ..tool(&at.value, at.span, raw, sink) }
         })
         .collect();
-    let breaker = breaker(raw, &tools, sink);
+    let breaker = breaker(raw, &tools, is_agent, sink);
     (names, Phase { tools, order, after, one_at_a_time, breaker, code: servers.code.clone() })
 }
 
-fn breaker(raw: &Raw, tools: &[Tool], sink: &Sink) -> Option<Breaker> {
+/// An agent can take over a breaker that none of its own tools needs.
+fn breaker(raw: &Raw, tools: &[Tool], is_agent: bool, sink: &Sink) -> Option<Breaker> {
     let breaker = raw.breaker.as_ref()?;
     let (Some(failures), Some(cooldown)) = (&breaker.failures, &breaker.cooldown) else {
         if breaker.is_complete {
@@ -93,6 +100,9 @@ fn breaker(raw: &Raw, tools: &[Tool], sink: &Sink) -> Option<Breaker> {
         return None;
     };
     if !tools.iter().any(|tool| tool.faults.any()) {
+        if is_agent {
+            return None;
+        }
         complain(
             sink,
             Mistake::at(breaker.span, "[breaker] over tools of which no attempt can fail")

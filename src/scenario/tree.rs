@@ -58,6 +58,22 @@ impl Node {
         }
     }
 
+    /// The places of all that it holds, itself among them.
+    pub fn spans(&self) -> Vec<Span> {
+        let mut spans = vec![self.span];
+        match &self.data {
+            Data::Array(items) => spans.extend(items.iter().flat_map(Node::spans)),
+            Data::Table(table) => {
+                for (key, value) in &table.entries {
+                    spans.push(key.span);
+                    spans.extend(value.spans());
+                }
+            }
+            _ => {}
+        }
+        spans
+    }
+
     fn from_toml(source: usize, value: &Spanned<DeValue<'_>>) -> Self {
         let range = value.span();
         let data = match value.get_ref() {

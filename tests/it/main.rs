@@ -5,6 +5,7 @@
 
 mod agents;
 mod checks;
+mod checks_agents;
 mod checks_sessions;
 mod cli;
 mod distributions;

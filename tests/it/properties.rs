@@ -14,6 +14,7 @@ use crate::support::{model, root, scenario_with, shipped};
 /// Keeps every record.
 #[derive(Default)]
 struct Keep {
+    nodes: Vec<Vec<agent_sim::session::NodeTotals>>,
     records: Vec<(Record, Bill)>,
     turns: Vec<Turn>,
 }
@@ -32,9 +33,11 @@ impl Collect for Keep {
         assert_eq!(room.per_tool().iter().map(|t| t.calls).sum::<u64>(), record.tool_calls);
         assert_eq!(room.per_tool().iter().map(|t| t.duplicates).sum::<u64>(), record.duplicates);
         self.records.push((*record, bill.clone()));
+        self.nodes.push(room.per_node().to_vec());
     }
     fn merge(&mut self, next: &mut Self) {
         self.records.append(&mut next.records);
+        self.nodes.append(&mut next.nodes);
         self.turns.append(&mut next.turns);
     }
 }
@@ -214,6 +217,63 @@ max_result = {max_result}
     }
 }
 
+prop_compose! {
+    /// The same with agents that call agents, tools that are found or called from code, a small model and retrials.
+    fn systems()(
+        text in everything(),
+        loading in prop_oneof![Just("upfront"), Just("search"), Just("code")],
+        hit_rate in prop_oneof![Just(1.0), 0.0_f64..1.0],
+        calls in prop_oneof![Just("1"), Just("{ poisson = { mean = 0.8 } }"), Just("3")],
+        patience in prop_oneof![Just(""), Just("timeout = \"20s\"\nlost_reply = 0.1\nlost_request = 0.1"), Just("hedge_after = \"5s\""), Just("retry = { deadline = \"15s\" }")],
+        inner in prop_oneof![Just("1"), Just("{ choices = { \"0\" = 0.5, \"2\" = 0.5 } }")],
+        routing in prop_oneof![Just(""), Just("[routing]\nshare = 0.5\nredo = 0.4\nsmall = { model = { name = \"claude-haiku-4-5\" } }\n")],
+        outcome in prop_oneof![Just(""), Just("[outcome]\nsuccess = 0.5\nattempts = 3\n"), Just("[outcome]\nturn_success = 0.9\n")],
+    ) -> String {
+        format!(r#"{text}
+[[servers]]
+name = "w"
+tools = 10
+tokens_per_tool = 40
+loading = "{loading}"
+read_tokens = 90
+kept = 300
+[[tools]]
+name = "c"
+server = "w"
+calls = {{ poisson = {{ mean = 0.7 }} }}
+result = 200
+latency = "1s"
+error_result = 10
+[[tools]]
+name = "d"
+agent = "helper"
+calls = {calls}
+result = 100
+error_result = 15
+price = 0.0002
+{patience}
+[agents.helper]
+prompt = {{ system = 1_500, task = 100 }}
+session = {{ turns = {{ geometric = {{ mean = 2 }} }}, max_turns = 4, output = 120 }}
+tools = [
+    {{ name = "e", latency = {{ exponential = {{ mean = "3s" }} }}, result = 300 }},
+    {{ name = "f", agent = "inner", calls = {inner}, result = 60 }},
+]
+[agents.inner]
+model.name = "claude-haiku-4-5"
+prompt.task = 300
+session = {{ turns = 1, output = 50 }}
+[tool_search]
+tokens = 30
+found = 3
+output = 20
+hit_rate = {hit_rate}
+latency = "700ms"
+max_searches = 2
+{routing}{outcome}"#)
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -270,6 +330,87 @@ proptest! {
             let sessions: i128 = kept.records.iter().map(|(r, _)| r.cost_input.0 + r.cost_output.0).sum();
             prop_assert_eq!(turns, sessions);
         }
+    }
+
+    #[test]
+    fn books_of_a_tree_of_agents_balance(text in systems(), seed in 0_u64..1_000) {
+        use agent_sim::session::{Limit, Lump, Outcome};
+        use agent_sim::stats::Times;
+        let model = model(&text);
+        let kept = keep(&model, seed, 12);
+        let budget = &model.budget;
+        for ((r, bill), nodes) in kept.records.iter().zip(&kept.nodes) {
+            let agents = &r.agents;
+            prop_assert_eq!(r.input_tokens, r.uncached_tokens + r.cache_read_tokens + r.cache_write_tokens);
+            prop_assert_eq!(r.cost, r.cost_input + r.cost_output + r.cost_tools + agents.cost());
+            let lumps = bill.lump(Lump::Compaction) + bill.lump(Lump::KeepAlive) + bill.lump(Lump::LostReply) + bill.lump(Lump::Search);
+            let parts = bill.definitions.iter().copied().sum::<agent_sim::price::PicoUsd>()
+                + bill.system + bill.task + bill.history + bill.output + lumps;
+            prop_assert_eq!(parts + r.cost_tools + agents.cost(), r.cost);
+            // the nodes below the main agent are what its agents came to
+            let below = &nodes[1..];
+            prop_assert_eq!(below.iter().map(|node| node.cost).sum::<agent_sim::price::PicoUsd>(), agents.cost());
+            prop_assert_eq!(below.iter().map(|node| node.input_tokens).sum::<u64>(), agents.input_tokens());
+            prop_assert_eq!(below.iter().map(|node| node.output_tokens).sum::<u64>(), agents.output_tokens);
+            for node in below {
+                prop_assert!(node.unanswered <= node.sessions && node.warm <= node.sessions);
+                prop_assert!(node.turns >= node.sessions - node.unanswered);
+            }
+            let times = Times::of(r);
+            let near = |a: f64, b: f64| (a - b).abs() <= 1e-9 * r.latency_s.max(r.think_s).max(1.0);
+            prop_assert!(near(times.total_s(), r.latency_s), "{times:?} {r:?}");
+            prop_assert!(times.searches_s >= 0.0 && times.tools_s >= -1e-9);
+            prop_assert!(r.tools_found <= r.tools_needed && r.searches >= r.tools_found);
+            let attempts = model.success.map_or(1, |wanted| u64::from(wanted.attempts));
+            prop_assert!(r.runs <= 2 * attempts && r.tries <= attempts && r.redone <= r.small_runs && r.small_runs <= r.tries);
+            if !model.is_one_run() {
+                prop_assert_eq!(r.runs, r.tries + r.redone);
+            }
+            prop_assert!(!r.succeeded || r.outcome == Outcome::Answered);
+            prop_assert_eq!(r.stopped_by.map(Limit::outcome), match r.outcome {
+                Outcome::Budget | Outcome::Deadline => Some(r.outcome),
+                _ => None,
+            });
+            // one budget for the whole tree and all of its runs
+            if budget.before {
+                prop_assert!(budget.dollars.is_none_or(|most| r.cost <= most), "{} {r:?}", r.cost.usd());
+                prop_assert!(budget.turns.is_none_or(|most| r.turns <= most));
+                let tokens = r.input_tokens + r.output_tokens + agents.tokens();
+                prop_assert!(budget.tokens.is_none_or(|most| tokens <= most), "{tokens} {r:?}");
+                prop_assert!(budget.time_s.is_none_or(|most| r.latency_s <= most * (1.0 + 1e-12)));
+            }
+        }
+    }
+
+    #[test]
+    fn a_tree_of_agents_costs_more_with_every_price(text in systems(), factor in 1.0_f64..3.0) {
+        fn raise(model: &mut Model, factor: f64) {
+            let tariff = model.tariff.as_mut().unwrap();
+            for price in [&mut tariff.base.read, &mut tariff.base.write_messages, &mut tariff.base.output] {
+                price.0 = (price.0 as f64 * factor) as u64;
+            }
+            for agent in model.phase.tools.iter_mut().filter_map(|tool| tool.agent.as_mut()) {
+                raise(&mut agent.model, factor);
+            }
+            if let Some(routing) = &mut model.routing {
+                raise(&mut routing.small, factor);
+            }
+        }
+        fn free(model: &mut Model) {
+            model.budget.dollars = None;
+            for agent in model.phase.tools.iter_mut().filter_map(|tool| tool.agent.as_mut()) {
+                free(&mut agent.model);
+            }
+            if let Some(routing) = &mut model.routing {
+                free(&mut routing.small);
+            }
+        }
+        let mut base = model(&text);
+        free(&mut base);
+        let cost = |model: &Model| keep(model, 3, 4).records.iter().map(|(r, _)| r.cost.0).sum::<i128>();
+        let before = cost(&base);
+        raise(&mut base, factor);
+        prop_assert!(cost(&base) >= before);
     }
 
     #[test]

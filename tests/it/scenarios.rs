@@ -14,7 +14,7 @@ fn few(name: &str, strategy: Option<&str>, sessions: u64) -> Answer {
 #[test]
 fn closed_forms_agree_in_every_shipped_scenario() {
     for file in shipped() {
-        let name = file.file_name().unwrap().to_str().unwrap().to_owned();
+        let name = file.strip_prefix(crate::support::root().join("scenarios")).unwrap().to_str().unwrap().to_owned();
         let strategies = Scenario::load(&file, &Request::default()).unwrap().strategies;
         for strategy in std::iter::once(None).chain(strategies.iter().map(|s| Some(s.as_str()))) {
             let answer = few(&name, strategy, 20_000);

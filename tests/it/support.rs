@@ -12,13 +12,13 @@ pub fn root() -> &'static Path {
 
 /// Every shipped scenario.
 pub fn shipped() -> Vec<PathBuf> {
-    let mut files: Vec<PathBuf> = std::fs::read_dir(root().join("scenarios"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
+    let in_folder = |folder: &str| std::fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<PathBuf> = in_folder("scenarios")
+        .chain(in_folder("scenarios/architectures"))
         .filter(|path| path.extension().is_some_and(|ext| ext == "toml"))
         .collect();
     files.sort();
-    assert!(files.len() >= 8, "scenarios are missing: {files:?}");
+    assert!(files.len() >= 26, "scenarios are missing: {files:?}");
     files
 }
 

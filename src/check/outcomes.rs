@@ -38,14 +38,19 @@ pub(super) fn check_search(model: &Model, sample: &Sample, checks: &mut Checks) 
     let needed = sample.moments(Quantity::ToolsNeeded).mean * sessions;
     let found = sample.ratio(Rate::ToolsFound);
     checks.add(share(ID, "1−(1−h)^k", "tools found of those needed", ceiling, found, needed));
-    // where every session needs them all
-    let tools = model.phase.tools.iter().filter(|tool| matches!(tool.loading, Loading::Search { .. }));
-    let always = model.is_one_run() && model.turns.at_least(2) >= 1.0;
-    if always && tools.clone().all(|tool| tool.calls.at_least(1) >= 1.0) && always_answers(model).is_ok() {
-        let all = ceiling.powi(tools.count() as i32);
+    if let Some(all) = all_served(model).filter(|_| model.is_played_once() && always_answers(model).is_ok()) {
         let served = sample.ratio(Rate::Served);
         checks.add(share(ID, "(1−(1−h)^k)^tools", "sessions served", all, served, sessions));
     }
+}
+
+/// Chance that a session finds all of its tools, where every session needs every one that is searched for.
+fn all_served(model: &Model) -> Option<f64> {
+    let search = model.search.as_ref().filter(|_| model.searches())?;
+    let mut tools = model.phase.tools.iter().filter(|tool| matches!(tool.loading, Loading::Search { .. }));
+    let always = model.turns.at_least(2) >= 1.0 && tools.clone().all(|tool| tool.calls.at_least(1) >= 1.0);
+    let ceiling = outcome::search_ceiling(search.hit_rate, search.most);
+    always.then(|| tools.by_ref().fold(1.0, |all, _| all * ceiling))
 }
 
 /// Chance that a try succeeds, or why it isn't known.
@@ -53,20 +58,23 @@ fn try_succeeds(model: &Model) -> Result<f64, String> {
     let Some(wanted) = model.success else { return Err("the scenario has no [outcome]".to_owned()) };
     for model in std::iter::once(model).chain(model.routing.as_ref().map(|routing| &*routing.small)) {
         always_answers(model)?;
-        if can_miss_tools(model) {
-            return Err("a session that lacks a tool doesn't succeed".to_owned());
-        }
     }
-    Ok(match wanted.chance {
-        SuccessChance::Session(chance) => chance,
-        SuccessChance::Turn(chance) => {
-            let (turns, messages) = (model.turns.generating(), model.conversation.messages.generating());
-            if !turns.is_complete() || !messages.is_complete() {
-                return Err("the number of calls spreads too widely to be summed".to_owned());
+    let served = match all_served(model) {
+        Some(served) => served,
+        None if can_miss_tools(model) => return Err("a session that lacks a tool doesn't succeed".to_owned()),
+        None => 1.0,
+    };
+    Ok(served
+        * match wanted.chance {
+            SuccessChance::Session(chance) => chance,
+            SuccessChance::Turn(chance) => {
+                let (turns, messages) = (model.turns.generating(), model.conversation.messages.generating());
+                if !turns.is_complete() || !messages.is_complete() {
+                    return Err("the number of calls spreads too widely to be summed".to_owned());
+                }
+                messages.at(turns.at(chance))
             }
-            messages.at(turns.at(chance))
-        }
-    })
+        })
 }
 
 /// Mean number of tries, or why it isn't known.

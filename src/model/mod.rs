@@ -149,7 +149,12 @@ impl Model {
 
     /// Whether a session is surely one run of this model, whatever is said of its success.
     pub fn is_played_once(&self) -> bool {
-        self.routing.is_none() && self.success.is_none_or(|wanted| wanted.attempts == 1)
+        self.routing.is_none() && self.is_tried_once()
+    }
+
+    /// Whether a session is tried once, if on two models.
+    pub fn is_tried_once(&self) -> bool {
+        self.success.is_none_or(|wanted| wanted.attempts == 1)
     }
 
     /// Whether some of its tools are agents.

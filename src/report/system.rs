@@ -153,8 +153,9 @@ pub(super) fn success_lines(answer: &Answer) -> Vec<(&'static str, String)> {
             lines.push((label, format!("{} {text}", share_with_interval(rate))));
         }
     };
-    share(Rate::RunsOnSmallModel, "on the small model", "of the tries begin there");
-    share(Rate::Redone, "done again", "of the tries, on the main model");
+    let tries = if answer.scenario.model.is_tried_once() { "sessions" } else { "tries" };
+    share(Rate::RunsOnSmallModel, "on the small model", &format!("of the {tries} begin there"));
+    share(Rate::Redone, "done again", &format!("of the {tries}, on the main model"));
     share(Rate::Served, "served", "of the sessions found every tool that they needed");
     share(Rate::ToolsFound, "tools found", "of those that were searched for");
     share(Rate::Success, "succeeded", "of the sessions");

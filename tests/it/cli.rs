@@ -264,3 +264,47 @@ fn a_strategy_of_the_file() {
     let text = out(&agent_sim(&args));
     assert!(text.contains("strategy uncached") && text.contains("$4.6500"), "{text}");
 }
+
+#[test]
+fn systems_of_agents() {
+    let run = |name: &str, sets: &[&str]| {
+        let file = format!("scenarios/architectures/{name}.toml");
+        let args = [&["run", file.as_str(), "--sessions", "2000"][..], sets].concat();
+        out(&agent_sim(&args))
+    };
+    insta::assert_snapshot!("supervisor", run("supervisor", &[]));
+    insta::assert_snapshot!("supervisor_markdown", run("supervisor", &["--format", "markdown"]));
+    insta::assert_snapshot!(
+        "searched",
+        run("sixty-tools-searched", &["--set", "outcome.success=0.8", "--set", "outcome.attempts=2"])
+    );
+    let routed = [
+        "--set",
+        "routing.share=0.5",
+        "--set",
+        "routing.redo=0.2",
+        "--set",
+        "routing.small.model.name=claude-haiku-4-5",
+    ];
+    insta::assert_snapshot!(
+        "routed_markdown",
+        run("sixty-tools-as-code", &[&routed[..], &["--format", "markdown"]].concat())
+    );
+    let json = run("supervisor", &["--format", "json", "--set", "outcome.success=0.9"]);
+    let report: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let strategy = &report["strategies"][0];
+    assert_eq!(strategy["agents"][1]["path"], "research");
+    assert_eq!(strategy["agents"][1]["sessions"]["value"], 6.0);
+    assert!((strategy["pass_k"]["8"]["value"].as_f64().unwrap() - 0.43).abs() < 0.05);
+    assert!(strategy["rates"]["cost_per_success_usd"]["value"].as_f64().unwrap() > 0.2);
+    // the tree's money is the bill
+    let usd = |value: &serde_json::Value| value.as_f64().unwrap();
+    let nodes: f64 = strategy["agents"].as_array().unwrap().iter().map(|node| usd(&node["cost_usd"]["value"])).sum();
+    assert!((nodes - usd(&strategy["metrics"]["cost_usd"]["mean"])).abs() < 1e-12);
+    let searched: serde_json::Value =
+        serde_json::from_str(&run("sixty-tools-searched", &["--format", "json"])).unwrap();
+    let office = &searched["strategies"][0]["definitions"]["office"];
+    assert_eq!(office["loading"], "search");
+    assert!(usd(&office["upfront_usd"]["value"]) > usd(&office["search_usd"]["value"]));
+    assert!((usd(&office["month_usd"]) - 20_000.0 * usd(&office["search_usd"]["value"])).abs() < 1e-9);
+}

@@ -414,3 +414,78 @@ fn duplicates_are_told_apart_by_tool() {
     assert!((pooled.value - 0.01).abs() < 4.0 * pooled.se, "{pooled:?}");
     assert!(agent_sim::report::terminal(&answer, agent_sim::report::Style::Plain).contains("refund: "));
 }
+
+/// The architectures with their places in the README's table.
+const ARCHITECTURES: [(&str, &str); 8] = [
+    ("single-loop", "one loop"),
+    ("plan-and-execute", "plan and execute"),
+    ("router", "a router before specialists"),
+    ("supervisor", "a supervisor with sub-agents side by side"),
+    ("quarantine", "a privileged planner and a quarantined reader"),
+    ("sixty-tools", "one loop with sixty tools"),
+    ("sixty-tools-searched", "the same, found by search"),
+    ("sixty-tools-as-code", "the same, called from code"),
+];
+
+#[test]
+fn architectures_come_out_as_the_readme_says() {
+    use agent_sim::report::{money, seconds, whole};
+    let readme = std::fs::read_to_string(crate::support::root().join("README.md")).unwrap();
+    for (name, words) in ARCHITECTURES {
+        let answer = few(&format!("architectures/{name}.toml"), None, 20_000);
+        assert!(answer.checks.all_pass(), "{name}: {:#?}", answer.checks.checks);
+        let nodes = &answer.summary.nodes;
+        let calls = match answer.summary.metric("tool_searches") {
+            _ if !nodes.is_empty() => nodes.iter().map(|node| node.turns.value).sum(),
+            searches => mean(&answer, "turns") + searches.map_or(0.0, |searches| searches.mean.value),
+        };
+        let latency = answer.summary.metric("latency_s").unwrap();
+        let at = |p: f64| seconds(latency.quantile(p).unwrap().value);
+        let row = format!(
+            "| [{words}](scenarios/architectures/{name}.toml) | {} | {} | {} | {} | {} |",
+            if calls.fract() == 0.0 { format!("{calls}") } else { format!("{calls:.2}") },
+            whole(mean(&answer, "input_tokens").round() as u64),
+            money(mean(&answer, "cost_usd")),
+            at(0.5),
+            at(0.99),
+        );
+        assert!(readme.contains(&row), "the README's row should be\n{row}");
+    }
+}
+
+#[test]
+fn architectures() {
+    let run = |name: &str, strategy| few(&format!("architectures/{name}.toml"), strategy, 2_000);
+    let single = run("single-loop", None);
+    assert_eq!((mean(&single, "turns"), mean(&single, "input_tokens")), (13.0, 184_600.0));
+    let planned = run("plan-and-execute", None);
+    let turns = |answer: &Answer| answer.summary.nodes.iter().map(|node| node.turns.value).collect::<Vec<_>>();
+    assert_eq!(turns(&planned), [2.0, 16.0]);
+    // 1,200, 2,900, 4,600, 6,300
+    assert_eq!(planned.summary.nodes[1].input_tokens.value, 4.0 * 15_000.0);
+    let routed = run("router", None);
+    assert_eq!(turns(&routed), [2.0, 9.0, 5.0]);
+    let supervised = run("supervisor", None);
+    assert_eq!(turns(&supervised), [4.0, 18.0]);
+    assert_close(supervised.summary.nodes[1].warm.unwrap().value, 2.0 / 3.0, 1e-12);
+    let quarantined = run("quarantine", None);
+    assert_eq!(turns(&quarantined), [13.0, 12.0]);
+    assert!(mean(&quarantined, "cost_usd") > mean(&single, "cost_usd"));
+    let sixty = run("sixty-tools", None);
+    assert_eq!(mean(&sixty, "input_tokens"), 184_600.0 + 13.0 * 12_000.0);
+    let coded = run("sixty-tools-as-code", None);
+    assert_eq!(mean(&coded, "input_tokens"), 125_200.0);
+    let searched = few("architectures/sixty-tools-searched.toml", None, 20_000);
+    let served = searched.summary.rate(agent_sim::stats::Rate::Served).unwrap();
+    assert!((served.value - 0.999).abs() < 4.0 * served.se);
+    let searches = searched.summary.metric("tool_searches").unwrap().mean;
+    assert!((searches.value - 1.11).abs() < 4.0 * searches.se);
+    // the ways of loading, on the same sessions: what the files show one by one
+    let ways = &sixty.loadings[0];
+    assert_close(ways.upfront.value, mean(&sixty, "cost_usd") - mean(&single, "cost_usd"), 1e-9);
+    let code = ways.code.unwrap().value + ways.kept_out.unwrap().value;
+    assert_close(code, mean(&coded, "cost_usd") - mean(&single, "cost_usd"), 1e-9);
+    let search = ways.search.unwrap();
+    let searched = mean(&run("sixty-tools-searched", None), "cost_usd") - mean(&single, "cost_usd");
+    assert_close(search.value, searched, 1e-9);
+}

@@ -61,6 +61,10 @@ fn total(
         if let Events::TooFew(why) = events(calls * sessions, 0.0) {
             return Err(format!("sessions of agents: {why}"));
         }
+        let warm = agent.model.cache.warm_prefix;
+        if let Events::TooFew(why) = events(warm.min(1.0 - warm) * calls * sessions, 0.0) {
+            return Err(format!("warm or cold prefixes: {why}"));
+        }
         let mut inner = (*agent.model).clone();
         if warmth {
             inner.cache.warm_prefix = warm_share(model, &facts, tool, agent, depth)?;
@@ -118,15 +122,18 @@ fn warm_share(model: &Model, facts: &Facts<'_>, tool: &Tool, agent: &Agent, dept
     if tool.calls.at_least(1) < 1.0 || model.searches() {
         return no("some phases call no agent");
     }
+    if model.context.compact_at_tokens < u64::MAX || inner.context.compact_at_tokens < u64::MAX {
+        return no("summaries may lie between an agent's sessions");
+    }
+    if !model.conversation.is_single() {
+        return no("the user's waits lie between an agent's sessions");
+    }
     let call_s = |model: &Model| {
         let timing = &model.timing;
         let per_token_s = timing.prefill_s_per_token.max(timing.cached_prefill_s_per_token);
         Some(fixed_call_s(model)? + largest_prompt(model) * per_token_s)
     };
     let some_phase = model.turns.at_least(2);
-    if !model.conversation.is_single() && some_phase < 1.0 {
-        return no("some messages are answered without a tool phase");
-    }
     // the last call of an agent begins at most one call and what its phase takes before the phase ends, and its next
     // session at most one call and what that phase takes after it
     let lives = || {
@@ -135,12 +142,26 @@ fn warm_share(model: &Model, facts: &Facts<'_>, tool: &Tool, agent: &Agent, dept
         let beyond = if alone { 0.0 } else { 2.0 * rare_sf(facts.model, left_s / 2.0) };
         Some(left_s >= 0.0 && beyond * facts.phases() * facts.sessions() <= NO_EVENTS)
     };
-    let several_phases = !model.conversation.is_single() || model.turns.at_least(3) > 0.0;
+    let several_phases = model.turns.at_least(3) > 0.0;
     if several_phases && lives() != Some(true) {
         return no("an agent's prefix may expire between two phases");
     }
     let cold = some_phase / facts.phases();
     Ok(1.0 - cold * (1.0 - cache.warm_prefix))
+}
+
+/// Whether chance decides anything that a session or its agents send or are billed.
+fn leaves_to_chance(model: &Model) -> bool {
+    let warm = model.cache.warm_prefix;
+    let facts = Facts::of_theory(model, 1.0);
+    (warm > 0.0 && warm < 1.0)
+        || !facts.constant_sizes
+        || facts.finds_by_chance()
+        || model.cache.breaks.any()
+        || model.phase.tools.iter().any(|tool| {
+            let fails = tool.error > 0.0 || tool.approval.is_some() || attempts_can_fail(tool);
+            fails || tool.agent.as_ref().is_some_and(|agent| leaves_to_chance(&agent.model))
+        })
 }
 
 /// Fees of a session's own tools, $, or why they aren't known.
@@ -191,7 +212,12 @@ pub(super) fn check(model: &Model, sample: &Sample, checks: &mut Checks) {
     ] {
         match expected {
             Ok(expected) => {
-                checks.add(Ok(Check::new(id, formula, of, expected, sample.moments(quantity).estimate())));
+                let check = Check::new(id, formula, of, expected, sample.moments(quantity).estimate());
+                if !check.pass && check.se <= 0.0 && leaves_to_chance(model) {
+                    checks.refuse(id, "what makes sessions differ is too rare to have been seen in this sample");
+                } else {
+                    checks.add(Ok(check));
+                }
             }
             Err(why) => checks.refuse(id, why),
         }

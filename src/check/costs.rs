@@ -140,6 +140,7 @@ pub(super) fn expected_output(facts: &Facts<'_>, tariff: &Tariff) -> Result<f64,
 /// Money for the input of a session, or why it isn't known.
 pub(super) fn expected_input(facts: &Facts<'_>, tariff: &Tariff) -> Result<f64, String> {
     facts.growth.clone()?;
+    facts.enough_of_both_beginnings()?;
     if facts.constant_sizes {
         return fixed_input(facts, tariff);
     }

@@ -1,6 +1,6 @@
 //! What the checks know of a model: expectations of its parts, and which assumptions hold.
 
-use super::{Check, NotChecked};
+use super::{Check, Events, NotChecked, events};
 use crate::dist::{Dist, Whole};
 use crate::model::{Agent, Loading, Model, Search, Tool};
 use crate::session::Outcome;
@@ -201,6 +201,21 @@ impl<'a> Facts<'a> {
         self.model.searches() && self.model.search.as_ref().is_some_and(by_chance)
     }
 
+    /// Whether chance decides if the prefix is warm when a session begins.
+    pub fn starts_by_chance(&self) -> bool {
+        let cache = &self.model.cache;
+        cache.enabled && cache.warm_prefix > 0.0 && cache.warm_prefix < 1.0
+    }
+
+    /// Whether warm and cold beginnings are both frequent enough in a sample of this size.
+    pub fn enough_of_both_beginnings(&self) -> Result<(), String> {
+        let warm = self.model.cache.warm_prefix;
+        match events(if self.starts_by_chance() { warm.min(1.0 - warm) * self.sessions() } else { 0.0 }, 0.0) {
+            Events::TooFew(why) => Err(format!("warm or cold beginnings: {why}")),
+            _ => Ok(()),
+        }
+    }
+
     /// Whether some tools may not be found.
     pub fn can_miss_tools(&self) -> bool {
         can_miss_tools(self.model)
@@ -251,7 +266,8 @@ impl<'a> Facts<'a> {
 
     /// A check of sums over sizes. Where sizes are random and none was seen to differ, what makes them differ was too rare.
     pub fn of_sizes(&self, check: Check) -> Result<Check, NotChecked> {
-        if check.pass || check.se > 0.0 || (self.constant_sizes && !self.finds_by_chance()) {
+        if check.pass || check.se > 0.0 || (self.constant_sizes && !self.finds_by_chance() && !self.starts_by_chance())
+        {
             return Ok(check);
         }
         let why = "what makes sizes differ is too rare to have been seen in this sample".to_owned();

@@ -4,6 +4,7 @@ use super::agents::{always_answers, expected_usd};
 use super::facts::can_miss_tools;
 use super::{Check, Checks, Events, NotChecked, events};
 use crate::model::{Loading, Model, SuccessChance};
+use crate::session::Outcome;
 use crate::stats::{Estimate, Quantity, Rate, Sample};
 use crate::theory::outcome;
 
@@ -33,9 +34,13 @@ pub(super) fn check_search(model: &Model, sample: &Sample, checks: &mut Checks) 
     let Some(search) = model.search.as_ref().filter(|_| model.searches()) else {
         return checks.refuse(ID, "no tool is searched for");
     };
+    let ends = [Outcome::ContextFull, Outcome::Budget, Outcome::Deadline, Outcome::Failed];
+    if ends.into_iter().any(|outcome| sample.ended(outcome) > 0) {
+        return checks.refuse(ID, "sessions that ended early had no time for all of their searches");
+    }
     let ceiling = outcome::search_ceiling(search.hit_rate, search.most);
     let sessions = sample.sessions() as f64;
-    let needed = sample.moments(Quantity::ToolsNeeded).mean * sessions;
+    let needed = sample.moments(Quantity::ToolsSettled).mean * sessions;
     let found = sample.ratio(Rate::ToolsFound);
     checks.add(share(ID, "1−(1−h)^k", "tools found of those needed", ceiling, found, needed));
     if let Some(all) = all_served(model).filter(|_| model.is_played_once() && always_answers(model).is_ok()) {
@@ -98,8 +103,12 @@ pub(super) fn check(model: &Model, sample: &Sample, checks: &mut Checks) {
         Some(routing) => {
             let small = sample.ratio(Rate::RunsOnSmallModel);
             checks.add(share(ROUTING, "share", "tries that begin on the small model", routing.share, small, tries));
-            let (redo, redone) = (routing.share * routing.redo, sample.ratio(Rate::Redone));
-            checks.add(share(ROUTING, "share·redo", "tries that are done again", redo, redone, tries));
+            if [Outcome::Budget, Outcome::Deadline].into_iter().any(|outcome| sample.ended(outcome) > 0) {
+                checks.refuse(ROUTING, "a budget can stop a session before it is done again");
+            } else {
+                let (redo, redone) = (routing.share * routing.redo, sample.ratio(Rate::Redone));
+                checks.add(share(ROUTING, "share·redo", "tries that are done again", redo, redone, tries));
+            }
         }
     }
     if model.is_one_run() {
@@ -144,10 +153,28 @@ pub(super) fn check(model: &Model, sample: &Sample, checks: &mut Checks) {
     }
 }
 
+/// Chances that decide how a session is billed.
+fn rare_chances(model: &Model) -> Result<Vec<(&'static str, f64)>, String> {
+    let mut chances = Vec::new();
+    if let Some(routing) = &model.routing {
+        chances.push(("runs on the small model", routing.share));
+        chances.push(("runs that are done again", routing.share * routing.redo));
+    }
+    if model.success.is_some() {
+        chances.push(("successes", try_succeeds(model)?));
+    }
+    Ok(chances)
+}
+
 /// Money of a session over all its runs, $, or why it isn't known.
 fn expected_cost(model: &Model, sessions: f64) -> Result<f64, String> {
     if model.tariff.is_none() {
         return Err("the scenario has no prices".to_owned());
+    }
+    for (what, chance) in rare_chances(model)? {
+        if let Events::TooFew(why) = events(chance.min(1.0 - chance) * sessions, 0.0) {
+            return Err(format!("{what}: {why}"));
+        }
     }
     let tries = mean_tries(model)?;
     let own = expected_usd(model, sessions)?;

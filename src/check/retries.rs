@@ -154,6 +154,9 @@ fn model_outlasts(facts: &Facts<'_>, limit_s: f64) -> f64 {
 /// `latency.approval`, a form beyond the list: waits for people, summed over calls.
 pub(super) fn check_approval(facts: &Facts<'_>, sample: &Sample, checks: &mut Checks) {
     const ID: &str = "latency.approval";
+    if facts.can_miss_tools() {
+        return checks.refuse(ID, "some tools may not be found");
+    }
     let tools = &facts.model.phase.tools;
     if tools.iter().all(|tool| tool.approval.is_none()) {
         return;

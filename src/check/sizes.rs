@@ -128,7 +128,7 @@ fn check_reread(facts: &Facts<'_>, sample: &Sample, talk: &Talk, checks: &mut Ch
         "outputs are cached at once"
     } else if cache.granularity_tokens > 1 {
         "hits round down to the model's granularity"
-    } else if let Err(why) = facts.always_cacheable() {
+    } else if let Err(why) = facts.always_cacheable().and_then(|()| facts.enough_of_both_beginnings()) {
         return checks.refuse("tokens.reread", why);
     } else {
         let expected = talk.reread() + cache.warm_prefix * facts.prefix();

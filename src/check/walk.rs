@@ -93,24 +93,29 @@ fn plan(facts: &Facts<'_>, searched: &[Searched]) -> Result<Vec<Planned>, String
                 after_break = false;
             }
             let last = turn == turns;
-            let searches_now = !last && first_phase && !searched.is_empty();
+            // a loop that is cut has a phase after its last call too
+            let cut = last && model.turns.as_constant().is_some_and(|wanted| wanted > model.max_turns);
+            let searches_now = (!last || cut) && first_phase && !searched.is_empty();
             let gap = match (last, message + 1 == messages) {
-                (true, true) => None,
                 (true, false) => Some(Gap::Think),
-                (false, _) if searches_now => Some(Gap::Asked),
-                (false, _) => Some(Gap::Tools),
+                (true, true) if !searches_now => None,
+                _ if searches_now => Some(Gap::Asked),
+                _ => Some(Gap::Tools),
             };
             calls.push(Planned { prompt, output, summary: false, after_break, gap });
             prompt += output;
-            if last {
-                prompt += mean(model.conversation.message.mean());
-                continue;
-            }
             if searches_now {
                 if context.compact_at_tokens < u64::MAX {
                     return Err("prompts may be summarised between searches".to_owned());
                 }
                 search_calls(model, searched, &mut prompt, &mut calls);
+            }
+            if last {
+                if let Some(end) = calls.last_mut().filter(|_| message + 1 == messages) {
+                    end.gap = None;
+                }
+                prompt += mean(model.conversation.message.mean());
+                continue;
             }
             prompt += results;
             if std::mem::replace(&mut first_phase, false) {

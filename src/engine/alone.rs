@@ -170,7 +170,7 @@ fn play_run<C: Collect, const WATCHED: bool>(
                     if WATCHED {
                         open.close(&session, now_s, None, into);
                         if session.message_has_begun() {
-                            into.message(busy_s - open.message_from_s);
+                            into.message((busy_s - open.message_from_s).max(0.0));
                         }
                     }
                     break outcome;
@@ -208,7 +208,7 @@ impl OpenTurn {
     /// Closes the books of a message when the next one has begun.
     fn message<C: Collect>(&mut self, session: &Session<'_, SessionDraws>, busy_s: f64, into: &mut C) {
         if session.message() != self.message {
-            into.message(busy_s - self.message_from_s);
+            into.message((busy_s - self.message_from_s).max(0.0));
             (self.message, self.message_from_s) = (session.message(), busy_s);
         }
     }

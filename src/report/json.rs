@@ -165,6 +165,9 @@ struct AgentReport {
     unanswered: Option<RateReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
     starts_warm: Option<RateReport>,
+    /// Of its sessions, those that lacked a tool that they had searched for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unserved: Option<RateReport>,
 }
 
 #[derive(Serialize)]
@@ -314,6 +317,7 @@ fn agents(answer: &Answer) -> Vec<AgentReport> {
             cost_usd: priced.then(|| (&figures.cost_usd).into()),
             duration_s: figures.duration_s.as_ref().map(Into::into),
             unanswered: figures.unanswered.as_ref().map(Into::into),
+            unserved: figures.unserved.as_ref().filter(|share| node.depth > 0 && share.value > 0.0).map(Into::into),
             starts_warm: figures.warm.as_ref().filter(|_| node.depth > 0).map(Into::into),
         })
         .collect()

@@ -64,13 +64,17 @@ pub(super) fn agent_rows(answer: &Answer) -> Vec<AgentRow> {
     answer.scenario.agents.iter().zip(&answer.summary.nodes).map(row).collect()
 }
 
-/// Lines on agents whose sessions don't always end with their answer.
+/// Lines on agents whose sessions don't always end with their answer, or lack a tool.
 pub(super) fn unanswered(answer: &Answer) -> Vec<String> {
     let nodes = answer.scenario.agents.iter().zip(&answer.summary.nodes).skip(1);
     nodes
-        .filter_map(|(node, figures)| {
-            let share = figures.unanswered.as_ref().filter(|share| share.value > 0.0)?;
-            Some(format!("{}: {} of its sessions ended without their answer", node.agent, share_with_interval(share)))
+        .flat_map(|(node, figures)| {
+            let line = |share: &Option<Estimate>, what: &str| {
+                let share = share.as_ref().filter(|share| share.value > 0.0)?;
+                Some(format!("{}: {} of its sessions {what}", node.agent, share_with_interval(share)))
+            };
+            let unserved = line(&figures.unserved, "lacked a tool that they had searched for");
+            line(&figures.unanswered, "ended without their answer").into_iter().chain(unserved)
         })
         .collect()
 }

@@ -316,7 +316,6 @@ fn check_sizes(raw: &Raw, model: &Model, sink: &Sink) {
         }
         return;
     }
-    let mut growth = rare(&model.output) + rare(&model.conversation.message);
     for (tool, at) in model.phase.tools.iter().zip(&raw.tools) {
         let calls = rare(&tool.calls);
         if calls > MOST_CALLS as f64 {
@@ -327,12 +326,9 @@ fn check_sizes(raw: &Raw, model: &Model, sink: &Sink) {
                     .label("too many"),
             );
         }
-        growth += calls * rare(&tool.result).max(tool.error_result_tokens as f64);
     }
-    let first = model.prompt.definition_tokens() as f64 + rare(&model.prompt.system) + rare(&model.prompt.task);
-    // no prompt outgrows the window
-    let sent = turns * (first + turns / 2.0 * growth).min(model.context.window_tokens as f64);
-    if sent > 1e18 {
+    if most_sent(model) > 1e18 {
+        let sent = most_sent(model);
         let span = raw.session.output.as_ref().or(raw.session.turns.as_ref()).map(|at| at.span);
         let text = format!("the sizes overflow: one session could send {sent:.1e} tokens; 1e18 is the most");
         complain(
@@ -340,6 +336,25 @@ fn check_sizes(raw: &Raw, model: &Model, sink: &Sink) {
             Mistake::maybe_at(span, text).help("fewer turns, smaller results, or a law with a lighter tail"),
         );
     }
+}
+
+/// A bound on the tokens that a session sends, with those of all agents below it.
+fn most_sent(model: &Model) -> f64 {
+    let rare = |law: &Whole| law.quantile(1.0 - RARE);
+    let turns = rare(&model.turns).min(model.max_turns as f64) * rare(&model.conversation.messages);
+    let tools = &model.phase.tools;
+    let results: f64 =
+        tools.iter().map(|tool| rare(&tool.calls) * rare(&tool.result).max(tool.error_result_tokens as f64)).sum();
+    let growth = rare(&model.output) + rare(&model.conversation.message) + results;
+    let first = model.prompt.definition_tokens() as f64 + rare(&model.prompt.system) + rare(&model.prompt.task);
+    // no prompt outgrows the window
+    let own = turns * (first + turns / 2.0 * growth).min(model.context.window_tokens as f64);
+    let agents = tools.iter().filter_map(|tool| {
+        let copies = if tool.is_hedged() { 2.0 } else { 1.0 };
+        let sessions = turns * rare(&tool.calls) * f64::from(tool.retry.attempts) * copies;
+        Some(sessions * most_sent(&tool.agent.as_ref()?.model))
+    });
+    own + agents.sum::<f64>()
 }
 
 fn cache(raw: &RawCache, row: Option<&Row>, sink: &Sink) -> Cache {

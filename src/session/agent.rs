@@ -78,6 +78,8 @@ pub struct NodeTotals {
     pub sessions: u64,
     /// Those that didn't end with their answer.
     pub unanswered: u64,
+    /// Those that lacked a tool that they had searched for.
+    pub unserved: u64,
     /// Those whose first call found tools and system in the cache.
     pub warm: u64,
     /// Turns.
@@ -100,6 +102,7 @@ impl NodeTotals {
         Self {
             sessions: 1,
             unanswered: u64::from(record.outcome != Outcome::Answered),
+            unserved: u64::from(!record.served),
             warm: u64::from(warm),
             turns: record.turns,
             tool_calls: record.tool_calls,
@@ -115,6 +118,7 @@ impl AddAssign for NodeTotals {
     fn add_assign(&mut self, other: Self) {
         self.sessions += other.sessions;
         self.unanswered += other.unanswered;
+        self.unserved += other.unserved;
         self.warm += other.warm;
         self.turns += other.turns;
         self.tool_calls += other.tool_calls;
@@ -126,12 +130,22 @@ impl AddAssign for NodeTotals {
 }
 
 /// A stretch of time in which a shared prefix can be read, on the main agent's clock.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Warm {
     from_s: f64,
     until_s: f64,
-    /// The phase in which the session that wrote it was called.
-    phase: u64,
+    /// How the session that wrote it was called.
+    path: Path,
+}
+
+/// How a session was called: from the main agent on, the phase and the call in it.
+type Path = Vec<(u64, u64)>;
+
+/// Whether a session that was called like this was surely over, or under way, before another one was called: at the
+/// first difference it belongs to an earlier phase, and not to another call of the same.
+fn is_earlier(path: &Path, than: &Path) -> bool {
+    let different = path.iter().zip(than).find(|(mine, theirs)| mine != theirs);
+    different.is_some_and(|(mine, theirs)| mine.0 < theirs.0)
 }
 
 /// The prefixes that sessions of agents share (MODEL.md §3.7): readable from the first token of the call that wrote
@@ -139,22 +153,19 @@ struct Warm {
 #[derive(Debug, Default)]
 pub(super) struct SharedPrefixes {
     by_name: Vec<Vec<Warm>>,
-    /// Phases that have called agents so far.
-    phases: u64,
 }
 
 impl SharedPrefixes {
     fn clear(&mut self) {
         self.by_name.iter_mut().for_each(Vec::clear);
-        self.phases = 0;
     }
 
-    /// Whether it can be read at `now_s` by a session that is called in `phase` of a caller that was called in phase
-    /// `born`. Sessions that start together can't read each other's first write.
-    fn is_warm(&self, prefix: usize, now_s: f64, born: u64, phase: u64) -> bool {
+    /// Whether it can be read at `now_s` by a session that is called so. Sessions that start together can't read each
+    /// other's first write, also where calls take no time.
+    fn is_warm(&self, prefix: usize, now_s: f64, path: &Path) -> bool {
         let readable = |warm: &Warm| {
-            let earlier = warm.phase > born && warm.phase < phase;
-            now_s <= warm.until_s && (warm.from_s < now_s || (warm.from_s <= now_s && earlier))
+            let before = warm.from_s < now_s || (warm.from_s <= now_s && is_earlier(&warm.path, path));
+            before && now_s <= warm.until_s
         };
         self.by_name.get(prefix).is_some_and(|all| all.iter().any(readable))
     }
@@ -179,11 +190,14 @@ impl SharedPrefixes {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Touches {
     stretches: Vec<(f64, f64)>,
+    /// Whether the first of them found it.
+    starts_warm: bool,
 }
 
 impl Touches {
     /// A call that starts at `now_s` reads the prefix, or writes it, which can be read from `readable_s` on.
     pub fn touch(&mut self, now_s: f64, readable_s: f64, found: bool) {
+        self.starts_warm |= found && self.stretches.is_empty();
         match self.stretches.last_mut().filter(|_| found) {
             Some((_, last_s)) => *last_s = now_s,
             None => self.stretches.push((if found { now_s } else { readable_s }, now_s)),
@@ -198,15 +212,16 @@ pub(super) struct AgentRoom {
     shared: SharedPrefixes,
     /// Rooms of sessions that are over, to be used again.
     spare: Vec<Workspace>,
-    /// When the session that calls began on the main agent's clock, s, in which phase of its own caller, and in which
-    /// phase it is itself.
+    /// When the session that calls began on the main agent's clock, s; how it was called; and in which of its phases it
+    /// is.
     origin_s: f64,
-    born: u64,
+    path: Path,
     phase: u64,
 }
 
 impl AgentRoom {
     /// Before a session of the main agent whose tree has so many nodes.
+    #[inline]
     pub fn start_session(&mut self, nodes: usize) {
         self.nodes.clear();
         self.nodes.resize(nodes, NodeTotals::default());
@@ -215,13 +230,13 @@ impl AgentRoom {
 
     pub fn start_run(&mut self) {
         self.shared.clear();
-        (self.origin_s, self.born) = (0.0, 0);
+        self.path.clear();
+        (self.origin_s, self.phase) = (0.0, 0);
     }
 
     /// Before a phase that calls agents.
     pub fn start_phase(&mut self) {
-        self.shared.phases += 1;
-        self.phase = self.shared.phases;
+        self.phase += 1;
     }
 
     /// Plays the session that is copy number `copy` of a call, which starts at `start_s` of its caller's clock. Returns
@@ -237,18 +252,19 @@ impl AgentRoom {
         totals: &mut PhaseTotals,
     ) -> (f64, bool) {
         let (model, origin_s) = (&*agent.model, self.origin_s + start_s);
+        let mut path = self.path.clone();
+        path.push((self.phase, ((batch.index as u64) << 48) | (call << 16) | copy));
         let draws = caller.draws().child(Purpose::Agent { tool: batch.index, call }, batch.turn, copy);
         let before: Used = caller.used(start_s, totals);
         let cache = &model.cache;
         let from_elsewhere =
             || caller.draws().uniform(Purpose::AgentWarm { tool: batch.index }, batch.turn, 0) < cache.warm_prefix;
-        let warm = self.shared.is_warm(agent.prefix, origin_s, self.born, self.phase) || from_elsewhere();
+        let warm = self.shared.is_warm(agent.prefix, origin_s, &path) || from_elsewhere();
         let mut session = Session::of_agent(model, draws, before, warm);
         let mut room = self.spare.pop().unwrap_or_default();
         room.start_session(model);
         std::mem::swap(&mut room.agents.shared, &mut self.shared);
-        let phase = self.phase;
-        (room.agents.origin_s, room.agents.born) = (origin_s, phase);
+        (room.agents.origin_s, room.agents.path) = (origin_s, path.clone());
         let (mut now_s, mut own) = (0.0, PhaseTotals::default());
         let outcome = loop {
             let turn = match session.next_step(now_s) {
@@ -276,16 +292,17 @@ impl AgentRoom {
             session.touches().iter().map(|(from_s, last_s)| Warm {
                 from_s: origin_s + from_s,
                 until_s: origin_s + last_s + lifetime_s,
-                phase,
+                path: path.clone(),
             }),
         );
+        let session_starts_warm = session.touched.as_ref().is_some_and(|touched| touched.starts_warm);
         let (record, _) = session.finish(outcome, &own, now_s);
         let below = room.agents.nodes.iter().skip(1);
         for (sum, more) in self.nodes.iter_mut().skip(agent.node + 1).zip(below) {
             *sum += *more;
         }
         if let Some(sum) = self.nodes.get_mut(agent.node) {
-            *sum += NodeTotals::of(&record, now_s, warm && cache.enabled);
+            *sum += NodeTotals::of(&record, now_s, session_starts_warm);
         }
         totals.agents += AgentSums::of(&record);
         self.spare.push(room);

@@ -4,6 +4,7 @@
 //! tool phase, and hands it back. Randomness comes only through [`Draws`]: the rules say which purpose and turn a draw
 //! is for and never make a generator.
 
+mod agenda;
 mod agent;
 mod attempt;
 mod breaker;
@@ -103,6 +104,8 @@ pub struct Session<'m, D: Draws> {
     fixed_rate: Option<f64>,
     /// Whether nothing but turns can happen: no faults, breaks, pings or budget.
     plain: bool,
+    /// Whether some of its tools are agents.
+    calls_agents: bool,
     /// Turns that didn't take the plain way.
     careful_turns: u64,
     retrying: Option<Retrying<D::Stream>>,
@@ -157,6 +160,7 @@ impl<'m, D: Draws> Session<'m, D> {
                 && !model.cache.is_kept_alive()
                 && !model.budget.any()
                 && !model.searches(),
+            calls_agents: model.has_agents(),
             careful_turns: 0,
             retrying: None,
             searching: model.searches().then(|| Searching::new(model)),
@@ -194,6 +198,10 @@ impl<'m, D: Draws> Session<'m, D> {
         {
             return step;
         }
+        if let Some(limit) = self.passed_before() {
+            self.stop(limit);
+            return self.next_step(now_s);
+        }
         let kind = if self.state == State::Searching { Kind::Search } else { Kind::Turn };
         if kind == Kind::Turn && self.made >= self.model.max_turns {
             return self.end(Outcome::TurnLimit);
@@ -209,6 +217,16 @@ impl<'m, D: Draws> Session<'m, D> {
     /// The number of the next call, summaries not counted.
     fn next_call(&self) -> u64 {
         self.turn + self.record.searches + 1
+    }
+
+    /// The limit of a budget that is checked after each call which earlier runs, or whoever called, have passed.
+    fn passed_before(&self) -> Option<Limit> {
+        let budget = &self.model.budget;
+        let is_first = self.turn == 0 && self.record.model_calls == 0;
+        if !is_first || !budget.any() || budget.before || self.spend.before == Used::default() {
+            return None;
+        }
+        self.spend.passed(budget, 0, 0.0)
     }
 
     fn end(&mut self, outcome: Outcome) -> Step {
@@ -289,7 +307,8 @@ impl<'m, D: Draws> Session<'m, D> {
         if !budget.before || budget.dollars.is_none() {
             return true;
         }
-        self.spend.reserved = worst_fees(self.model, |index| self.calls_of(index));
+        let calls = |index: usize| if self.is_given_up(index) { 0 } else { self.calls_of(index) };
+        self.spend.reserved = worst_fees(self.model, calls);
         let fits = self.spend.allows_fees(budget, self.spend.reserved);
         if !fits {
             self.stop(Limit::Dollars);
@@ -331,7 +350,8 @@ impl<'m, D: Draws> Session<'m, D> {
     }
 
     /// What has been used of the budget when an agent is called at `now_s` of a phase; `totals` are the sums over all
-    /// phases so far. Agents that run side by side are charged one after another, in the order of their starts.
+    /// phases so far. Agents that run side by side are charged one after another, in the order of their starts; those of
+    /// agents that run side by side in the order in which these are played.
     fn used(&self, now_s: f64, totals: &PhaseTotals) -> Used {
         let spend = &self.spend;
         // fees that the phase may still cost are set aside
@@ -355,6 +375,17 @@ impl<'m, D: Draws> Session<'m, D> {
         self.turn > self.turns_before
     }
 
+    /// What it is a session of.
+    pub fn model(&self) -> &'m Model {
+        self.model
+    }
+
+    /// Whether some of its tools are agents.
+    #[inline]
+    fn calls_agents(&self) -> bool {
+        self.calls_agents
+    }
+
     /// The draws of this session, for its tool phases.
     pub fn draws(&self) -> &D {
         &self.draws
@@ -368,6 +399,7 @@ impl<'m, D: Draws> Session<'m, D> {
         record.outcome = outcome;
         record.messages = self.message + u64::from(self.message_has_begun());
         record.turns = self.turn;
+        record.served = record.tools_found == record.tools_needed;
         record.gaps = (record.turns + record.summaries + record.searches).saturating_sub(1);
         // one attempt each; all other calls have been counted
         let plain_turns = self.turn - self.careful_turns;

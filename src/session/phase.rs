@@ -2,12 +2,13 @@
 
 use rand::RngExt;
 
+use super::agenda::{When, play_guarded, play_together};
 use super::agent::{AgentRoom, AgentSums, NodeTotals};
-use super::breaker::{BreakerState, When, play_guarded};
+use super::breaker::BreakerState;
 use super::draws::{Draws, Purpose, draw_whole};
 use super::{AttemptEnd, Attempts, Fate, Progress, Request, Session};
 use crate::dist::Dist;
-use crate::model::{CodeServer, Loading, Model, Tool};
+use crate::model::{CodeServer, Loading, Model, Phase, Tool};
 use crate::price::PicoUsd;
 
 /// What the tool phases of a session came to, summed.
@@ -68,9 +69,9 @@ pub struct ToolTotals {
 /// Room for bookkeeping, kept from phase to phase and from session to session.
 #[derive(Debug, Default)]
 pub struct Workspace {
-    spans: Vec<Span>,
+    pub(super) spans: Vec<Span>,
     per_tool: Vec<ToolTotals>,
-    breakers: Vec<BreakerState>,
+    pub(super) breakers: Vec<BreakerState>,
     code: Vec<CodeUse>,
     pub(super) agents: AgentRoom,
 }
@@ -112,8 +113,15 @@ impl Workspace {
         }
         self.code.clear();
         self.code.resize(model.phase.code.len(), CodeUse::default());
-        if model.has_agents() {
-            self.agents.start_session(model.nodes());
+        // a room that served another agent forgets it
+        self.agents.start_session(if model.has_agents() { model.nodes() } else { 0 });
+    }
+
+    /// Counts what a tool did since `before`, calls and duplicates.
+    pub(super) fn count(&mut self, index: usize, (calls, duplicates): (u64, u64), totals: &PhaseTotals) {
+        if let Some(own) = self.per_tool.get_mut(index) {
+            own.calls += totals.calls - calls;
+            own.duplicates += totals.duplicates - duplicates;
         }
     }
 
@@ -140,8 +148,8 @@ impl Workspace {
 /// One tool's part of a phase.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Span {
-    end_s: f64,
-    calls: u64,
+    pub end_s: f64,
+    pub calls: u64,
     /// What wasn't the last attempt, of the last call to end, or of all calls where they follow each other, s.
     pub retry_s: f64,
     /// Waits for a person, of the same, s.
@@ -169,9 +177,11 @@ pub fn play_phase<D: Draws>(
     totals: &mut PhaseTotals,
 ) -> PhaseEnd {
     let (phase, draws, left_s) = (&session.model.phase, session.draws(), session.time_left_s(now_s));
+    if session.calls_agents() {
+        return play_phase_of_agents(session, turn, now_s, room, totals);
+    }
     let mut end = PhaseEnd::default();
     let (mut last, mut active, mut only) = (None, 0, 0);
-    let mut agents_called = false;
     let (searches, from_code) = (session.searches(), !phase.code.is_empty());
     for &index in &phase.order {
         let tool = &phase.tools[index];
@@ -185,18 +195,15 @@ pub fn play_phase<D: Draws>(
         let given_up = searches && session.is_given_up(index);
         // filled in place: a small struct that is returned and stored at once stalls the processor
         let span = &mut room.spans[index];
-        span.calls = calls;
+        span.calls = if given_up { 0 } else { calls };
         let played = if calls == 0 {
             BatchEnd::default()
         } else if given_up {
             totals.calls += calls;
             BatchEnd { duration_s: 0.0, result_tokens: calls * tool.error_result_tokens }
-        } else if tool.approval.is_some() || phase.breaker.is_some() || left_s < f64::INFINITY || tool.agent.is_some() {
+        } else if tool.approval.is_some() || phase.breaker.is_some() || left_s < f64::INFINITY {
             let breaker = phase.breaker.as_ref().zip(room.breakers.get_mut(index));
             let when = When { start_s: now_s + start_s, left_s: left_s - start_s };
-            if tool.agent.is_some() && !std::mem::replace(&mut agents_called, true) {
-                room.agents.start_phase();
-            }
             play_guarded(batch, session, when, breaker, &mut room.agents, span, totals)
         } else {
             play_tool(batch, draws, span, totals)
@@ -235,7 +242,50 @@ pub fn play_phase<D: Draws>(
         (end.retry_s, end.approval_s) = (span.retry_s, span.approval_s);
         return end;
     }
-    // the longest path, from its end
+    walk_longest_path(phase, last, room, &mut end);
+    end
+}
+
+/// The same where some of the tools are agents.
+#[cold]
+#[inline(never)]
+fn play_phase_of_agents<D: Draws>(
+    session: &Session<'_, D>,
+    turn: u64,
+    now_s: f64,
+    room: &mut Workspace,
+    totals: &mut PhaseTotals,
+) -> PhaseEnd {
+    let phase = &session.model().phase;
+    let draw =
+        |(index, tool): (usize, &Tool)| draw_whole(session.draws(), &tool.calls, Purpose::Calls { tool: index }, turn);
+    let calls: Vec<u64> = phase.tools.iter().enumerate().map(draw).collect();
+    let left_s = session.time_left_s(now_s);
+    let tokens = play_together(session, &calls, turn, now_s, left_s, room, totals);
+    let (mut end, mut last) = (PhaseEnd::default(), None);
+    for &index in &phase.order {
+        let span = &room.spans[index];
+        if span.end_s > end.duration_s {
+            end.duration_s = span.end_s;
+            last = Some(index);
+        }
+        match phase.tools[index].loading {
+            Loading::Code { server } if server < room.code.len() => {
+                room.code[server].calls += span.calls;
+                room.code[server].result_tokens += tokens[index];
+            }
+            _ => end.result_tokens += tokens[index],
+        }
+    }
+    for (used, server) in room.code.iter_mut().zip(&phase.code) {
+        end.result_tokens += used.close_phase(server);
+    }
+    walk_longest_path(phase, last, room, &mut end);
+    end
+}
+
+/// What lay on the longest path of a phase, from its last tool on.
+fn walk_longest_path(phase: &Phase, mut last: Option<usize>, room: &mut Workspace, end: &mut PhaseEnd) {
     while let Some(index) = last {
         let (span, own) = (&room.spans[index], &mut room.per_tool[index]);
         if span.calls > 0 {
@@ -252,12 +302,11 @@ pub fn play_phase<D: Draws>(
             }
         }
     }
-    end
 }
 
 /// The calls of a tool that starts them freely.
 #[inline]
-fn play_tool<D: Draws>(batch: Batch<'_>, draws: &D, span: &mut Span, totals: &mut PhaseTotals) -> BatchEnd {
+pub(super) fn play_tool<D: Draws>(batch: Batch<'_>, draws: &D, span: &mut Span, totals: &mut PhaseTotals) -> BatchEnd {
     match &batch.tool.latency_s {
         Dist::Constant(law) => batch.play(draws, span, totals, || law.value()),
         law => {

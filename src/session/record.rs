@@ -116,9 +116,12 @@ pub struct Record {
     pub summaries: u64,
     /// Calls that searched for a tool.
     pub searches: u64,
-    /// Tools that had to be searched for, and those of them that were found.
+    /// Tools that had to be searched for, those of them that were found or given up, and those that were found.
     pub tools_needed: u64,
+    pub tools_settled: u64,
     pub tools_found: u64,
+    /// Whether the last run found every tool that it needed.
+    pub served: bool,
     /// Pings that kept the cache warm.
     pub keep_alive_pings: u64,
     /// Tokens that they read.
@@ -203,6 +206,7 @@ impl Record {
         self.summaries += before.summaries;
         self.searches += before.searches;
         self.tools_needed += before.tools_needed;
+        self.tools_settled += before.tools_settled;
         self.tools_found += before.tools_found;
         self.search_s += before.search_s;
         self.keep_alive_pings += before.keep_alive_pings;

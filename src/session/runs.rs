@@ -87,6 +87,11 @@ impl<'m, D: Draws + Copy> Runs<'m, D> {
             turns: self.total.turns,
             busy_s: self.total.latency_s,
         };
+        // a budget that stops one run stops them all
+        if record.stopped_by.is_some() {
+            self.next = Next::Nothing;
+            return;
+        }
         if self.next == (Next::Small { redo: true }) {
             self.total.redone += 1;
             self.next = Next::Redo;
@@ -100,11 +105,9 @@ impl<'m, D: Draws + Copy> Runs<'m, D> {
             SuccessChance::Session(chance) => chance,
             SuccessChance::Turn(chance) => chance.powi(i32::try_from(record.turns).unwrap_or(i32::MAX)),
         };
-        let served = record.outcome == Outcome::Answered && record.tools_found == record.tools_needed;
+        let served = record.outcome == Outcome::Answered && record.served;
         self.total.succeeded = served && self.draws.uniform(Purpose::Success, self.total.tries, 0) < chance;
-        // a budget that stopped one try stops them all
-        let goes_on =
-            !self.total.succeeded && self.total.tries < u64::from(wanted.attempts) && record.stopped_by.is_none();
+        let goes_on = !self.total.succeeded && self.total.tries < u64::from(wanted.attempts);
         self.next = if goes_on { Next::Try } else { Next::Nothing };
     }
 

@@ -112,13 +112,21 @@ impl<D: Draws> Session<'_, D> {
         let most = u64::from(search.most);
         let Some(searching) = &mut self.searching else { return Some(self.end(Outcome::Failed)) };
         searching.tried += 1;
-        if hit {
-            searching.settle(tool, Known::Yes);
-            self.record.tools_found += 1;
-        } else if searching.tried >= most {
-            searching.settle(tool, Known::GivenUp);
+        if hit || searching.tried >= most {
+            searching.settle(tool, if hit { Known::Yes } else { Known::GivenUp });
+            self.record.tools_settled += 1;
+            self.record.tools_found += u64::from(hit);
         }
-        self.state = if searching.has_more() { State::Searching } else { State::Ready };
+        let has_more = searching.has_more();
+        let budget = &self.model.budget;
+        if budget.any()
+            && !budget.before
+            && let Some(limit) = self.spend.passed(budget, self.turn, self.busy_s(now_s) + wait_s)
+        {
+            self.stop(limit);
+            return Some(Step::Wait(wait_s));
+        }
+        self.state = if has_more { State::Searching } else { State::Ready };
         match (wait_s > 0.0, self.state) {
             (true, _) => Some(Step::Wait(wait_s)),
             (false, State::Searching) => None,

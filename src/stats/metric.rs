@@ -85,9 +85,9 @@ quantities! {
     OwnOutputUsd "own_output_usd" Usd |r| r.cost_output.usd();
     OwnInputTokens "own_input_tokens" Tokens |r| r.input_tokens as f64;
     OwnOutputTokens "own_output_tokens" Tokens |r| r.output_tokens as f64;
-    ToolsNeeded "tools_needed" Count |r| r.tools_needed as f64;
+    ToolsSettled "tools_settled" Count |r| r.tools_settled as f64;
     ToolsFound "tools_found" Count |r| r.tools_found as f64;
-    Served "served" Count |r| f64::from(u8::from(r.tools_found == r.tools_needed));
+    Served "served" Count |r| f64::from(u8::from(r.served));
     CallTokens "call_tokens" Tokens |r| (r.input_tokens - r.keep_alive_tokens) as f64;
     CallReadTokens "call_read_tokens" Tokens |r| (r.cache_read_tokens - r.keep_alive_tokens) as f64;
     ToolRetryWaitS "tool_retry_wait_s" Seconds |r| r.retry_wait_s - r.model_wait_s;
@@ -174,7 +174,7 @@ impl Quantity {
                 | Quantity::OwnOutputUsd
                 | Quantity::OwnInputTokens
                 | Quantity::OwnOutputTokens
-                | Quantity::ToolsNeeded
+                | Quantity::ToolsSettled
                 | Quantity::ToolsFound
                 | Quantity::Served
                 | Quantity::Success
@@ -184,8 +184,12 @@ impl Quantity {
         )
     }
 
-    /// Whether it says anything about this model.
+    /// Whether it says anything about this model, or about the small one of its routing.
     pub fn applies(self, model: &Model) -> bool {
+        self.applies_alone(model) || model.routing.as_ref().is_some_and(|routing| self.applies_alone(&routing.small))
+    }
+
+    fn applies_alone(self, model: &Model) -> bool {
         let tools = &model.phase.tools;
         let priced = model.tariff.is_some();
         match self {
@@ -216,7 +220,7 @@ impl Quantity {
             Quantity::RefusedCalls => model.phase.breaker.is_some(),
             Quantity::BudgetStopped | Quantity::TotalTokens => model.budget.any(),
             Quantity::Runs => can_run_again(model),
-            Quantity::Searches | Quantity::ToolsNeeded | Quantity::ToolsFound | Quantity::Served => model.searches(),
+            Quantity::Searches | Quantity::ToolsSettled | Quantity::ToolsFound | Quantity::Served => model.searches(),
             Quantity::SearchS => model.searches() && (model_takes_time(model) || search_takes_time(model)),
             Quantity::OwnInputUsd | Quantity::OwnOutputUsd | Quantity::OwnInputTokens | Quantity::OwnOutputTokens => {
                 model.has_agents()
@@ -328,7 +332,7 @@ rates! {
     PingsPerGap Some("keep_alive_pings_per_gap"), KeepAlivePings / PingGaps;
     BudgetStopped Some("budget_stopped"), BudgetStopped / One;
     Served Some("served"), Served / One;
-    ToolsFound Some("tools_found"), ToolsFound / ToolsNeeded;
+    ToolsFound Some("tools_found"), ToolsFound / ToolsSettled;
     RunsOnSmallModel Some("runs_on_small_model"), SmallRuns / Tries;
     Redone Some("redone"), Redone / Tries;
     Success Some("success"), Success / One;
@@ -369,8 +373,12 @@ impl Rate {
         self.is_share() || self == Rate::CacheHit
     }
 
-    /// Whether it says anything about this model.
+    /// Whether it says anything about this model, or about the small one of its routing.
     pub fn applies(self, model: &Model) -> bool {
+        self.applies_alone(model) || model.routing.as_ref().is_some_and(|routing| self.applies_alone(&routing.small))
+    }
+
+    fn applies_alone(self, model: &Model) -> bool {
         match self {
             Rate::DuplicatesPerCall => can_duplicate(model),
             Rate::AttemptsPerCall | Rate::ExecutionsPerCall => model.phase.tools.iter().any(can_fail),

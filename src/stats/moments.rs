@@ -156,7 +156,8 @@ impl Covariance {
         let variance = {
             let residual = self.yy - 2.0 * value * self.xy + value * value * self.xx;
             // what rounding leaves of a ratio that is the same in every session isn't spread
-            let rounding = 1e-12 * (self.yy + value * value * self.xx);
+            let size = 1e-26 * self.n as f64 * self.mean_y * self.mean_y;
+            let rounding = 1e-12 * (self.yy + value * value * self.xx) + size;
             if residual <= rounding { 0.0 } else { residual / (self.n - 1) as f64 }
         };
         let se = (variance / self.n as f64).sqrt() / self.mean_x;

@@ -4,7 +4,7 @@ use super::moments::{Covariance, Estimate, Moments};
 use crate::session::{NodeTotals, Record};
 
 /// What is counted at a node, in the order of its columns.
-const COLUMNS: usize = 9;
+const COLUMNS: usize = 10;
 
 /// Columns that are reported per session of the main agent, and those that are ratios to the node's sessions.
 const SESSIONS: usize = 0;
@@ -22,6 +22,7 @@ fn columns(totals: &NodeTotals) -> [f64; COLUMNS] {
         totals.duration_s,
         totals.unanswered as f64,
         totals.warm as f64,
+        totals.unserved as f64,
     ]
 }
 
@@ -33,7 +34,7 @@ pub(super) struct NodeSample {
     per_session: [Covariance; COLUMNS],
 }
 
-/// One node's figures: the first six are means per session of the main agent, the last three per session of the node.
+/// One node's figures: the first six are means per session of the main agent, the last four per session of the node.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs)]
 pub struct NodeSummary {
@@ -49,6 +50,8 @@ pub struct NodeSummary {
     pub unanswered: Option<Estimate>,
     /// Share of its sessions whose first call found tools and system in the cache.
     pub warm: Option<Estimate>,
+    /// Share of its sessions that lacked a tool that they had searched for.
+    pub unserved: Option<Estimate>,
 }
 
 impl NodeSample {
@@ -96,6 +99,7 @@ impl NodeSample {
             duration_s: ratio(DURATION, false),
             unanswered: ratio(7, true),
             warm: ratio(8, true),
+            unserved: ratio(9, true),
         }
     }
 }

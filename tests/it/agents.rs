@@ -326,3 +326,205 @@ fn a_session_is_tried_until_it_succeeds() {
         assert!(answer.checks.all_pass(), "{:#?}", answer.checks.checks);
     }
 }
+
+/// Prices for figures in dollars, and a main agent of 1,000 tokens that writes 100 a turn.
+const SIMPLE: &str = "
+[price]
+input = 3.0
+output = 15.0
+cache_read = 0.3
+cache_write_5m = 3.75
+[cache]
+lifetime = \"5m\"
+[prompt]
+system = 1000
+";
+
+/// The rows of the tree: sessions, tokens sent.
+fn rows(answer: &Answer) -> Vec<(f64, f64)> {
+    answer.summary.nodes.iter().map(|node| (node.sessions.value, node.input_tokens.value)).collect()
+}
+
+#[test]
+fn rooms_that_served_another_agent_are_empty() {
+    let text = format!(
+        "{SIMPLE}[session]\nturns = 2\noutput = 100\n[[tools]]\nname = \"a\"\nagent = \"A\"\n[[tools]]\nname = \"b\"\nagent = \"B\"\n[[tools]]\n\
+         name = \"c\"\nagent = \"C\"\n[agents.A]\nprompt = {{ system = 2000 }}\nsession = {{ turns = 2, output = 50 }}\n\
+         tools = [{{ name = \"x\", agent = \"X\" }}]\n[agents.X]\nprompt = {{ system = 3000 }}\nsession = {{ turns = 1, output = 7 }}\n[agents.B]\n\
+         prompt = {{ system = 4000 }}\nsession = {{ turns = 1, output = 50 }}\n[agents.C]\nprompt = {{ system = 5000 }}\nsession = {{ turns = 1, output = 50 }}\n"
+    );
+    let answer = run(&text, 200);
+    assert_eq!(rows(&answer), [(1.0, 2100.0), (1.0, 4050.0), (1.0, 3000.0), (1.0, 4000.0), (1.0, 5000.0)]);
+    assert_close(answer.summary.nodes.iter().map(|n| n.cost_usd.value).sum(), mean(&answer, "cost_usd"), 1e-12);
+}
+
+#[test]
+fn agents_of_one_phase_meet_in_the_order_of_time() {
+    // the first in the file starts a minute later, and reads what the second wrote
+    let text = |late: &str, early: &str| {
+        format!(
+            "{SIMPLE}[model]\nfirst_token = \"1s\"\n[session]\nturns = 2\noutput = 100\n{late}{early}[agents.A]\nprompt = {{ system = 50_000 }}\n\
+             session = {{ turns = 1, output = 50 }}\n"
+        )
+    };
+    let late = "[[tools]]\nname = \"late\"\nagent = \"A\"\napproval = { share = 1, wait = \"60s\" }\n";
+    let early = "[[tools]]\nname = \"early\"\nagent = \"A\"\n";
+    let (one, other) = (run(&text(late, early), 200), run(&text(early, late), 200));
+    for answer in [&one, &other] {
+        let warm: f64 = answer.summary.nodes[1..].iter().map(|node| node.warm.unwrap().value).sum();
+        assert_eq!(warm, 1.0);
+    }
+    assert_close(mean(&one, "cost_usd"), mean(&other, "cost_usd"), 1e-12);
+    // behind another tool
+    let wait = "[[tools]]\nname = \"wait\"\nlatency = \"10s\"\n[[tools]]\nname = \"late\"\nagent = \"A\"\nafter = [\"wait\"]\n";
+    let answer = run(&text(wait, early), 200);
+    assert_eq!(answer.summary.nodes[1].warm.unwrap().value, 1.0);
+    assert_eq!(mean(&answer, "latency_s"), 1.0 + 11.0 + 1.0);
+}
+
+#[test]
+fn warmth_where_nothing_takes_time() {
+    let text = |turns: u64, calls: u64| {
+        format!(
+            "{SIMPLE}[session]\nturns = {turns}\noutput = 100\n[[tools]]\nname = \"a\"\nagent = \"A\"\ncalls = {calls}\n[agents.A]\n\
+             prompt = {{ system = 2000 }}\nsession = {{ turns = 2, output = 50 }}\ntools = [{{ name = \"x\", agent = \"X\" }}]\n[agents.X]\n\
+             prompt = {{ system = 3000 }}\nsession = {{ turns = 1, output = 7 }}\n"
+        )
+    };
+    for (turns, calls, warm) in [(4, 1, 2.0 / 3.0), (2, 2, 0.0), (3, 2, 0.5)] {
+        for first_token in ["0s", "1s"] {
+            let timed = format!("model.first_token = \"{first_token}\"\n{}", text(turns, calls));
+            let answer = run(&timed, 200);
+            for node in &answer.summary.nodes[1..] {
+                assert_close(node.warm.unwrap().value + 1.0, warm + 1.0, 1e-12);
+            }
+        }
+    }
+}
+
+#[test]
+fn an_idempotent_agent_is_run_once() {
+    let text = format!(
+        "{SIMPLE}[session]\nturns = 2\noutput = 100\n[retry]\nattempts = 2\nbase = \"1s\"\njitter = \"none\"\n[[tools]]\nname = \"t\"\nagent = \"A\"\n\
+         price = 0.01\nidempotent = true\ntimeout = \"5s\"\n[agents.A]\nprompt = {{ system = 2000 }}\nmodel = {{ first_token = \"8s\" }}\n\
+         session = {{ turns = 1, output = 50 }}\n"
+    );
+    let answer = run(&text, 200);
+    // given up after 5 s, asked again after 6: the same session is over after 8
+    assert_eq!((mean(&answer, "executions"), answer.summary.nodes[1].sessions.value), (2.0, 1.0));
+    assert_eq!(mean(&answer, "latency_s"), 8.0);
+    assert_close(mean(&answer, "cost_tools_usd"), 0.01, 1e-12);
+    let twice = run(&text.replace("idempotent = true", "idempotent = false"), 200);
+    assert_eq!((mean(&twice, "duplicates"), twice.summary.nodes[1].sessions.value), (1.0, 2.0));
+}
+
+#[test]
+fn a_passed_budget_ends_what_comes_next() {
+    let routed = format!(
+        "{SIMPLE}[session]\nturns = 2\noutput = 100\n[budget]\ndollars = 0.005\ncheck = \"after\"\n[routing]\nshare = 1\nredo = 1\n\
+         small = {{ price = {{ input = 3 }} }}\n"
+    );
+    let answer = run(&routed, 200);
+    assert_eq!((mean(&answer, "turns"), mean(&answer, "runs")), (1.0, 1.0));
+    // an answer that passed it stands, and no further try begins
+    let tried = format!(
+        "{SIMPLE}[session]\nturns = 2\noutput = 100\n[budget]\ndollars = 0.006\ncheck = \"after\"\n[outcome]\nsuccess = 0\nattempts = 3\n"
+    );
+    assert_eq!(mean(&run(&tried, 200), "turns"), 2.0);
+    let agents = format!(
+        "{SIMPLE}[model]\nfirst_token = \"1s\"\n[session]\nturns = 2\noutput = 100\ntool_calls = \"sequential\"\n[[tools]]\nname = \"t\"\nagent = \"A\"\n\
+         calls = 3\n[agents.A]\nprompt = {{ system = 2000 }}\nsession = {{ turns = 2, output = 50 }}\ntools = [{{ name = \"x\", latency = \"10s\" }}]\n\
+         [budget]\ncheck = \"after\"\n"
+    );
+    let answer = run(&format!("{agents}tokens = 9000\n"), 200);
+    // 1,100 and two sessions of 4,150 come to 9,400
+    assert_eq!(rows(&answer)[1], (3.0, 2.0 * 4050.0));
+    let answer = run(&format!("{agents}time = \"20s\"\n"), 200);
+    assert_eq!(answer.summary.nodes[1].turns.value, 3.0);
+    // fees that can't fall due aren't set aside
+    let fees = format!(
+        "{SIMPLE}[model]\nmax_output = 100\n[session]\nturns = 3\noutput = 100\n[budget]\ndollars = 0.05\n[[servers]]\nname = \"s\"\ntools = 10\n\
+         tokens_per_tool = 50\nloading = \"search\"\n[tool_search]\nfound = 2\nhit_rate = 0\n[[tools]]\nname = \"u\"\nserver = \"s\"\nprice = 0.04\ncalls = 2\n"
+    );
+    let answer = run(&fees, 200);
+    assert_eq!(mean(&answer, "turns"), 3.0);
+}
+
+#[test]
+fn what_is_said_of_several_runs() {
+    let served = format!(
+        "{SIMPLE}[session]\nturns = 2\noutput = 100\n[outcome]\nsuccess = 1\nattempts = 50\n[[servers]]\nname = \"s\"\ntools = 10\ntokens_per_tool = 100\n\
+         loading = \"search\"\n[tool_search]\nfound = 2\nhit_rate = 0.5\n[[tools]]\nname = \"t\"\nserver = \"s\"\n"
+    );
+    let answer = run(&served, 2_000);
+    assert_eq!((rate(&answer, Rate::Success), rate(&answer, Rate::Served)), (1.0, 1.0));
+    assert!(answer.checks.all_pass(), "{:#?}", answer.checks.checks);
+    // time and failures that only the small model has
+    let small = format!(
+        "{SIMPLE}[session]\nturns = 2\noutput = 100\n[routing]\nshare = 0.5\nredo = 0.5\n\
+         small = {{ model = {{ first_token = \"2s\", rejected = 0.2 }}, price = {{ input = 1 }} }}\n"
+    );
+    let answer = run(&small, 2_000);
+    assert!(mean(&answer, "latency_s") > 0.5 && mean(&answer, "model_attempts") > 1.0);
+}
+
+/// Combinations in which a check was wrong once.
+#[test]
+fn correct_systems_agree() {
+    let searched = "[[servers]]\nname = \"s\"\ntools = 10\ntokens_per_tool = 100\nloading = \"search\"\n[[tools]]\nname = \"t\"\nserver = \"s\"\nresult = 50\n";
+    let agent = "[[tools]]\nname = \"a\"\nagent = \"A\"\n[agents.A]\nprompt = { system = 2000 }\nsession = { turns = 1, output = 50 }\n";
+    let texts = [
+        // sessions that end in the middle of their searches
+        format!(
+            "[model]\nrejected = 0.1\n[session]\nturns = 4\noutput = 10\n{searched}[tool_search]\nfound = 2\nhit_rate = 0.5\nmax_searches = 3\n"
+        ),
+        format!(
+            "[session]\nturns = 4\noutput = 10\n{searched}[tool_search]\nfound = 4\nhit_rate = 0.5\nmax_searches = 3\n[context]\nwindow = 1100\n"
+        ),
+        // people who are never asked
+        format!(
+            "[session]\nturns = 4\noutput = 10\n{searched}approval = {{ share = 1, wait = \"10s\" }}\n[tool_search]\nfound = 2\nhit_rate = 0.7\n"
+        ),
+        // waits of the user, and summaries, between an agent's sessions
+        format!("{SIMPLE}[session]\nturns = 2\noutput = 100\nmessages = 3\nthink = \"10m\"\n{agent}"),
+        format!(
+            "{SIMPLE}[model]\noutput_rate = 1\n[session]\nturns = 4\noutput = 10\n[context]\ncompact_at = 1015\nsummary = 9\n{}",
+            agent.replace("output = 50", "output = 285") + "context.compact_at = \"off\"\n"
+        ),
+        // a loop that is cut has a phase after its last call
+        format!("{SIMPLE}[session]\nturns = 4\nmax_turns = 1\noutput = 100\n{searched}[tool_search]\nfound = 2\n"),
+        // what is too rare for a sample of this size
+        format!(
+            "{SIMPLE}[session]\nturns = 2\noutput = 100\n[routing]\nshare = 0.000001\nsmall = {{ price = {{ input = 1 }} }}\n"
+        ),
+        format!("{SIMPLE}[session]\nturns = 2\noutput = 100\n[outcome]\nsuccess = 0.999999\nattempts = 3\n"),
+        format!(
+            "{SIMPLE}[session]\nturns = 2\noutput = 100\n{}",
+            agent.replace("agent = \"A\"", "agent = \"A\"\nerror = 0.000001\nresult = 5")
+        ),
+        format!("{SIMPLE}[session]\nturns = 3\noutput = 100\n{agent}cache.warm_prefix = 0.00001\n"),
+        format!(
+            "{}warm_prefix = 0.00001\n[prompt]\nsystem = 1000\n[session]\nturns = 3\noutput = 100\n",
+            SIMPLE.split("[prompt]").next().unwrap()
+        ),
+        // availability that comes to nothing
+        "[session]\nturns = 3\n[[tools]]\nname = \"t\"\nlatency = \"100s\"\ntimeout = \"20s\"\nlost_request = 0.1\n"
+            .to_owned(),
+    ];
+    for text in texts {
+        let answer = run(&text, 10_000);
+        assert!(answer.checks.all_pass(), "{text}\n{:#?}", answer.checks.checks);
+    }
+}
+
+#[test]
+fn a_tree_that_could_send_too_much_is_refused() {
+    let text = format!(
+        "{SIMPLE}[session]\nturns = 2\noutput = 100\n[[tools]]\nname = \"a\"\nagent = \"A\"\ncalls = 60_000\n[agents.A]\nprompt = {{ system = 90_000_000_000_000_000 }}\n\
+         session = {{ turns = 1, output = 50 }}\n"
+    );
+    let error =
+        agent_sim::scenario::Scenario::parse(&text, "huge.toml", "".as_ref(), &agent_sim::scenario::Request::default())
+            .unwrap_err();
+    assert!(error.to_string().contains("the sizes overflow"), "{error}");
+}

@@ -186,7 +186,7 @@ fn summaries() {
         model.cache.keep_alive_s = 200.0;
     });
     // the walk that those use comes to the recurrence where nothing else happens
-    let walked = format!("{cached}warm_prefix = 0.000000001\n");
+    let walked = format!("{cached}breaks = {{ tools = 0.000000000001 }}\n");
     let (by_walk, by_recurrence) = (run(&walked, 200), run(&cached, 200));
     let of = |answer: &agent_sim::simulate::Answer| {
         let found = answer.checks.checks.iter().find(|c| c.id == "context.compaction" && c.of == "cost_input_usd");

@@ -211,6 +211,14 @@ impl Composer<'_> {
             self.prefixes.push(shared);
             self.prefixes.len() - 1
         });
+        let mut resolved = resolved;
+        if !path.is_empty() && resolved.model.cache.enabled && resolved.model.cache.warm_prefix < 1.0 {
+            resolved.add_notes(vec![format!(
+                "where agents that run side by side call \"{}\", one caller's calls come before the next one's: which of them \
+                 finds its prompt cached is then approximate",
+                name.value
+            )]);
+        }
         let agent = Agent { model: Box::new(resolved.model), node: node - caller, prefix };
         Some((agent, Said { mistakes: own.into_inner(), notes: resolved.notes }))
     }

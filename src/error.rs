@@ -33,6 +33,28 @@ pub enum Error {
         /// What the drawing library said.
         message: String,
     },
+    /// Two scenarios that aren't played on the same sessions.
+    #[error(
+        "{0} and {1} are run with different seeds or numbers of sessions, so their sessions can't be compared one by one; \
+         give both --seed and --sessions"
+    )]
+    Unpaired(String, String),
+    /// More sessions than can be kept to be compared.
+    #[error("{0} sessions; a comparison keeps every session's figures, of at most 10000000")]
+    TooManyToCompare(u64),
+    /// There is nothing to compare with.
+    #[error(
+        "{0} has no strategies to compare; add [strategies.NAME] with what is to be different, or give a second file"
+    )]
+    NothingToCompare(String),
+    /// A metric that can't be compared.
+    #[error("there is no metric `{name}`{}", .nearest.as_ref().map_or(String::new(), |n| format!("; did you mean `{n}`?")))]
+    UnknownMetric {
+        /// What was asked for.
+        name: String,
+        /// The most similar name.
+        nearest: Option<String>,
+    },
     /// The pool of threads couldn't be made.
     #[error("no threads: {0}")]
     Threads(String),
@@ -45,7 +67,13 @@ impl Error {
     /// 2 where the file or the arguments are wrong, 1 where the run failed.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Error::Scenario(_) | Error::UnknownModel(_) | Error::Exists(_) => 2,
+            Error::Scenario(_)
+            | Error::UnknownModel(_)
+            | Error::Exists(_)
+            | Error::Unpaired(..)
+            | Error::TooManyToCompare(_)
+            | Error::NothingToCompare(_)
+            | Error::UnknownMetric { .. } => 2,
             _ => 1,
         }
     }

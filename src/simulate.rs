@@ -6,7 +6,7 @@ use crate::engine::{self, Play};
 use crate::model::Loading;
 use crate::model::Model;
 use crate::scenario::Scenario;
-use crate::stats::{Costs, Estimate, Sample, Summary, TurnCosts, next_size};
+use crate::stats::{Costs, Estimate, MOST_EXACT_SESSIONS, Metric, Paired, Sample, Summary, TurnCosts, next_size};
 
 /// Hears how far a run is.
 pub trait Progress: Sync {
@@ -138,4 +138,84 @@ pub fn turn_costs(scenario: &Scenario) -> Option<TurnCosts> {
     let sessions = 0..scenario.run.sessions.min(SESSIONS);
     Play { model: &scenario.model, seed: scenario.run.seed, sessions }.run(&mut costs, &|_| {});
     Some(costs)
+}
+
+/// Several ways on the same sessions.
+#[derive(Debug, Clone)]
+pub struct Comparison {
+    /// The ways; the first is what the others are held against.
+    pub answers: Vec<Answer>,
+    /// Each of the others against the first.
+    pub pairs: Vec<Pair>,
+}
+
+/// One way against the first.
+#[derive(Debug, Clone)]
+pub struct Pair {
+    /// Its place among the answers.
+    pub way: usize,
+    /// What was compared.
+    pub metrics: Vec<(Metric, Paired)>,
+}
+
+impl Pair {
+    /// The comparison of a metric by name, if it applies to both ways.
+    pub fn metric(&self, name: &str) -> Option<&Paired> {
+        self.metrics.iter().find(|(metric, _)| metric.quantity().name() == name).map(|(_, paired)| paired)
+    }
+}
+
+/// Quantiles whose differences are taken.
+pub const COMPARED_QUANTILES: [f64; 3] = [0.5, 0.95, 0.99];
+
+/// Plays several scenarios on the same sessions and holds each against the first. `metrics` are compared with their
+/// quantiles where they apply to both. With `precision` the first decides how many sessions all of them play.
+///
+/// # Errors
+/// Where the scenarios don't share seed and sessions, are too long for every session's values to be kept, or the threads
+/// can't be had.
+pub fn compare(
+    scenarios: Vec<Scenario>,
+    metrics: &[Metric],
+    options: Options,
+    progress: &dyn Progress,
+) -> Result<Comparison, Error> {
+    let mut answers: Vec<Answer> = Vec::new();
+    for mut scenario in scenarios {
+        if let Some(first) = answers.first() {
+            let run = &first.scenario.run;
+            if scenario.run.seed != run.seed || scenario.run.sessions != run.sessions {
+                return Err(Error::Unpaired(scenario.file, first.scenario.file.clone()));
+            }
+            scenario.run.sessions = first.summary.sessions;
+            scenario.run.precision.clear();
+        }
+        if scenario.run.sessions > MOST_EXACT_SESSIONS {
+            return Err(Error::TooManyToCompare(scenario.run.sessions));
+        }
+        answers.push(simulate(scenario, options, progress)?);
+    }
+    let Some((first, others)) = answers.split_first() else { return Ok(Comparison { answers, pairs: Vec::new() }) };
+    let jobs: Vec<(usize, Metric)> = others
+        .iter()
+        .enumerate()
+        .flat_map(|(index, other)| {
+            let applies =
+                |metric: &&Metric| metric.applies(&first.scenario.model) && metric.applies(&other.scenario.model);
+            metrics.iter().filter(applies).map(move |metric| (index + 1, *metric))
+        })
+        .collect();
+    let seed = first.scenario.run.seed;
+    let paired = |(way, metric): &(usize, Metric)| -> Option<Paired> {
+        let (values, against) = (answers.get(*way)?.sample.values(*metric)?, first.sample.values(*metric)?);
+        Some(Paired::new(&values, &against, &COMPARED_QUANTILES, |number| engine::rng::replicate(seed, number)))
+    };
+    let compared = engine::with_threads(options.threads, || engine::map(&jobs, paired)).map_err(Error::Threads)?;
+    let mut pairs: Vec<Pair> = (1..answers.len()).map(|way| Pair { way, metrics: Vec::new() }).collect();
+    for ((way, metric), paired) in jobs.iter().zip(compared) {
+        if let (Some(pair), Some(paired)) = (pairs.get_mut(way - 1), paired) {
+            pair.metrics.push((*metric, paired));
+        }
+    }
+    Ok(Comparison { answers, pairs })
 }

@@ -1,6 +1,7 @@
 //! The command line: knows every command, decides nothing.
 
 mod check;
+mod compare;
 mod completions;
 mod init;
 mod output;
@@ -8,7 +9,7 @@ mod prices;
 mod progress;
 mod run;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::builder::styling::{AnsiColor, Styles};
@@ -17,6 +18,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::Error;
 use crate::scenario::{Request, Scenario};
 use crate::simulate::Options;
+use crate::stats::Metric;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -41,6 +43,7 @@ Start here:
   agent-sim init                              write a commented scenario.toml
   agent-sim run scenario.toml                 what it costs and how long it takes
   agent-sim run scenario.toml --set cache.lifetime=1h
+  agent-sim compare scenario.toml             its strategies, on the same sessions
   agent-sim check scenario.toml               hold the simulation against closed forms
   agent-sim prices claude-sonnet-4-6          one model's prices, with their source
 
@@ -50,6 +53,8 @@ Exit codes: 0 done, 1 the run failed, 2 the file or the arguments are wrong, 4 a
 enum Command {
     /// Play a scenario and say what it costs and how long it takes
     Run(run::Run),
+    /// Hold a scenario's strategies, or two files, side by side on the same sessions
+    Compare(compare::Compare),
     /// Hold every closed form that applies against the simulation
     Check(check::Check),
     /// Write a commented scenario to start from
@@ -60,7 +65,7 @@ enum Command {
     Completions(completions::Completions),
 }
 
-/// What `run` and `check` have in common.
+/// What `run`, `compare` and `check` have in common.
 #[derive(Debug, Args)]
 struct Which {
     /// The scenario file
@@ -81,15 +86,27 @@ struct Which {
 
 impl Which {
     fn load(&self, strategy: Option<&str>) -> Result<Scenario, Error> {
+        self.load_file(&self.file, strategy)
+    }
+
+    fn load_file(&self, file: &Path, strategy: Option<&str>) -> Result<Scenario, Error> {
         let mut sets = self.set.clone();
         sets.extend(self.sessions.iter().map(|n| format!("run.sessions={n}")));
         sets.extend(self.seed.iter().map(|n| format!("run.seed={n}")));
-        Ok(Scenario::load(&self.file, &Request { sets: &sets, strategy })?)
+        Ok(Scenario::load(file, &Request { sets: &sets, strategy })?)
     }
 
     fn options(&self) -> Options {
         Options { threads: self.threads.map(usize::from) }
     }
+}
+
+/// The metric with this name.
+fn metric(name: &str) -> Result<Metric, Error> {
+    Metric::named(name).ok_or_else(|| Error::UnknownMetric {
+        name: name.to_owned(),
+        nearest: Metric::nearest(name).map(str::to_owned),
+    })
 }
 
 /// Runs the command that the arguments ask for.
@@ -99,6 +116,7 @@ impl Which {
 pub fn run(cli: Cli) -> Result<ExitCode, Error> {
     match cli.command {
         Command::Run(command) => command.run(),
+        Command::Compare(command) => command.run(),
         Command::Check(command) => command.run(),
         Command::Init(command) => command.run(),
         Command::Prices(command) => command.run(),

@@ -17,7 +17,7 @@ use crate::stats::{Metric, Quantity, TurnMetric};
 use crate::{Error, check};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+pub(super) enum Format {
     /// Tables for a person
     Terminal,
     /// The report as JSON, and nothing else on standard output

@@ -238,6 +238,11 @@ impl OpenTurn {
     }
 }
 
+/// Does something with each of some items, on the current rayon pool, in their order.
+pub fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync + Send) -> Vec<R> {
+    items.par_iter().map(work).collect()
+}
+
 /// Runs `work` on this many threads, or on one per core.
 ///
 /// # Errors

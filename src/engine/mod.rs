@@ -3,4 +3,4 @@
 pub mod alone;
 pub mod rng;
 
-pub use alone::{CHUNK, Collect, Play, whole_chunks, with_threads};
+pub use alone::{CHUNK, Collect, Play, map, whole_chunks, with_threads};

@@ -101,3 +101,8 @@ impl Draws for SessionDraws {
         Self { key: self.bits(purpose, turn, index) }
     }
 }
+
+/// The generator of bootstrap sample number `replicate` of a seed's run.
+pub fn replicate(seed: u64, replicate: u64) -> Xoshiro256PlusPlus {
+    Xoshiro256PlusPlus::seed_from_u64(mix(mix(seed ^ GOLDEN).wrapping_add(replicate.wrapping_mul(GOLDEN))))
+}

@@ -2,11 +2,12 @@
 
 use serde::{Serialize, Serializer};
 
+use super::compare::way_name;
 use super::system::paths;
 use super::wording::{budget_rows, class_shares, duplicates_by_tool, longest_path, month, outcome_name};
 use crate::model::Loading;
-use crate::simulate::{Answer, ServerCosts};
-use crate::stats::{Estimate, MetricSummary, quantile_name};
+use crate::simulate::{Answer, Comparison, Pair, ServerCosts};
+use crate::stats::{Estimate, Metric, MetricSummary, Paired, quantile_name};
 
 /// The schema's name and version.
 pub const SCHEMA: &str = "agent-sim.report/1";
@@ -33,8 +34,31 @@ struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     scenario: Option<About>,
     strategies: Vec<Strategy>,
-    /// Empty: a run compares nothing.
-    comparisons: [(); 0],
+    /// Empty in a run: it compares nothing.
+    comparisons: Vec<ComparisonReport>,
+}
+
+#[derive(Serialize)]
+struct ComparisonReport {
+    of: String,
+    against: String,
+    metric: &'static str,
+    /// Mean of the differences, session by session.
+    difference: f64,
+    se: f64,
+    ci95: [f64; 2],
+    ratio: Option<f64>,
+    ratio_ci95: Option<[f64; 2]>,
+    /// Share of the sessions in which it is less.
+    share_cheaper: f64,
+    share_cheaper_ci95: [f64; 2],
+    share_equal: f64,
+    decided: bool,
+    /// About how many sessions would decide it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sessions_to_decide: Option<u64>,
+    /// Differences of quantiles.
+    quantiles: Object<RateReport>,
 }
 
 #[derive(Serialize)]
@@ -273,6 +297,10 @@ fn metric(summary: &MetricSummary) -> Object<serde_json::Value> {
 /// # Errors
 /// Never for a finished answer; the serialiser's signature has an error.
 pub fn json(answers: &[Answer]) -> Result<String, serde_json::Error> {
+    whole_report(answers, Vec::new())
+}
+
+fn whole_report(answers: &[Answer], comparisons: Vec<ComparisonReport>) -> Result<String, serde_json::Error> {
     let first = answers.first();
     let about = first.map(|answer| {
         let scenario = &answer.scenario;
@@ -296,9 +324,38 @@ pub fn json(answers: &[Answer]) -> Result<String, serde_json::Error> {
         version: env!("CARGO_PKG_VERSION"),
         scenario: about,
         strategies: answers.iter().map(strategy).collect(),
-        comparisons: [],
+        comparisons,
     };
     Ok(serde_json::to_string_pretty(&report)? + "\n")
+}
+
+/// Several ways on the same sessions, with their comparisons. Pretty-printed, with a final line break.
+///
+/// # Errors
+/// Never for a finished comparison; the serialiser's signature has an error.
+pub fn compare_json(comparison: &Comparison) -> Result<String, serde_json::Error> {
+    let report = |pair: &Pair, metric: Metric, paired: &Paired| ComparisonReport {
+        of: way_name(comparison, pair.way),
+        against: way_name(comparison, 0),
+        metric: metric.quantity().name(),
+        difference: paired.difference.value,
+        se: paired.difference.se,
+        ci95: paired.difference.ci95,
+        ratio: paired.ratio.as_ref().map(|ratio| ratio.value),
+        ratio_ci95: paired.ratio.as_ref().map(|ratio| ratio.ci95),
+        share_cheaper: paired.share_less.value,
+        share_cheaper_ci95: paired.share_less.ci95,
+        share_equal: paired.share_equal,
+        decided: paired.is_decided(),
+        sessions_to_decide: paired.sessions_to_decide(),
+        quantiles: Object(paired.quantiles.iter().map(|q| (quantile_name(q.p), (&q.difference).into())).collect()),
+    };
+    let comparisons = comparison
+        .pairs
+        .iter()
+        .flat_map(|pair| pair.metrics.iter().map(move |(metric, paired)| report(pair, *metric, paired)))
+        .collect();
+    whole_report(&comparison.answers, comparisons)
 }
 
 fn agents(answer: &Answer) -> Vec<AgentReport> {

@@ -1,6 +1,7 @@
 //! Answers in the forms that people and programs read: pure functions of an [`Answer`](crate::simulate::Answer).
 
 mod checks;
+mod compare;
 mod format;
 mod json;
 mod markdown;
@@ -10,8 +11,9 @@ mod terminal;
 mod wording;
 
 pub use checks::checks_text;
+pub use compare::{compare_markdown, compare_terminal};
 pub use format::{money, seconds, whole};
-pub use json::{SCHEMA, json};
+pub use json::{SCHEMA, compare_json, json};
 pub use markdown::markdown;
 pub use prices::{price_details, price_table};
 pub use terminal::terminal;

@@ -3,6 +3,7 @@
 //! The way is `tree` (TOML with places) → `--set` and strategies laid over it → `raw` (sections, every key known or
 //! refused) → `resolve` (rules between values, defaults, prices) → [`Model`]. All mistakes of a file come at once.
 
+mod changes;
 mod compose;
 mod distribution;
 mod limits;
@@ -22,6 +23,7 @@ mod tree;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
+pub use changes::Change;
 pub use loadings::ServerLoadings;
 use mistake::Mistakes;
 pub use mistake::{Mistake, ScenarioError, SourceText};
@@ -198,6 +200,11 @@ impl Scenario {
     pub fn loadings(&self) -> Vec<ServerLoadings> {
         loadings::loadings(&self.tree, &self.folder)
     }
+
+    /// The keys in which another scenario differs.
+    pub fn changes(&self, other: &Scenario) -> Vec<Change> {
+        changes::changes(&self.tree, &other.tree)
+    }
 }
 
 fn set_all(root: &mut Table, sets: &[Setting], mistakes: &mut Mistakes) {
@@ -225,6 +232,7 @@ fn build(
     let named = base.raw.strategies.clone();
     let strategies: Vec<String> = named.iter().map(|at| at.value.clone()).collect();
     let mut chosen = request.strategy.is_none_or(|s| s == "base").then(|| (base, root.clone()));
+    let mut idle = Vec::new();
     // every strategy is checked, the wanted one is kept
     for at in &named {
         if at.value == "base" {
@@ -237,9 +245,22 @@ fn build(
             reader::complain(sink, Mistake::at(key.span, "a strategy can't hold strategies").label("inside another"));
             continue;
         }
+        if let Some(Data::Table(run)) = overlay.get("run").map(|node| &node.data) {
+            for (key, _) in &run.entries {
+                reader::complain(
+                    sink,
+                    Mistake::at(key.span, format!("a strategy can't change `run.{}`", key.name))
+                        .label("strategies are compared on the same sessions")
+                        .help("set it under the file's own [run], or with --set for all strategies"),
+                );
+            }
+        }
         let mut laid = root.clone();
         laid.remove("strategies");
         laid.lay_over(overlay);
+        if changes::changes(root, &laid).is_empty() {
+            idle.push(format!("the strategy \"{}\" changes nothing", at.value));
+        }
         // the command line has the last word, but for what the strategy has switched off altogether
         let sets: Vec<Setting> = sets.iter().filter(|(path, _)| !overlay.blocks(path)).cloned().collect();
         set_all(&mut laid, &sets, &mut sink.borrow_mut());
@@ -272,7 +293,7 @@ fn build(
         agents: nodes,
         price: resolved.price,
         small_price,
-        notes: resolved.notes,
+        notes: resolved.notes.into_iter().chain(idle).collect(),
         tree,
         folder,
     })

@@ -278,6 +278,6 @@ pub(super) fn name_of(node: &Node) -> Option<&str> {
     }
 }
 
-fn is_distribution(table: &Table) -> bool {
+pub(super) fn is_distribution(table: &Table) -> bool {
     matches!(table.entries.as_slice(), [(key, _)] if super::distribution::FAMILIES.contains(&key.name.as_str()))
 }

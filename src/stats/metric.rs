@@ -132,6 +132,13 @@ impl Metric {
         Self::ALL.into_iter().find(|metric| metric.0.name() == name)
     }
 
+    /// The most similar name of a metric.
+    pub fn nearest(name: &str) -> Option<&'static str> {
+        let similar = |metric: Metric| (strsim::jaro_winkler(metric.0.name(), name), metric.0.name());
+        let nearest = Self::ALL.into_iter().map(similar).max_by(|a, b| a.0.total_cmp(&b.0));
+        nearest.filter(|(score, _)| *score > 0.75).map(|(_, name)| name)
+    }
+
     /// The metric of a quantity, if its distribution is kept.
     pub fn of(quantity: Quantity) -> Option<Metric> {
         Self::ALL.into_iter().find(|metric| metric.0 == quantity)

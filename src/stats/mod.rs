@@ -21,7 +21,7 @@ mod turn_costs;
 pub use metric::{Metric, Quantity, Rate, Unit};
 pub use moments::{Covariance, Estimate, Moments};
 pub use nodes::NodeSummary;
-pub use paired::Costs;
+pub use paired::{Costs, Paired, QuantileDifference, is_decided};
 pub use quantile::{QUANTILES, QuantileEstimate, quantile_name, quantile_ranks};
 pub use sample::{MOST_EXACT_SESSIONS, Sample, Sources, Stopped, Times};
 pub use stopping::{Target, TargetError, next_size};

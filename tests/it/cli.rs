@@ -308,3 +308,24 @@ fn systems_of_agents() {
     assert!(usd(&office["upfront_usd"]["value"]) > usd(&office["search_usd"]["value"]));
     assert!((usd(&office["month_usd"]) - 20_000.0 * usd(&office["search_usd"]["value"])).abs() < 1e-9);
 }
+
+#[test]
+fn comparing_on_the_command_line() {
+    let output = agent_sim(&["compare", "scenarios/fifty-turns.toml", "--sessions", "2000", "--format", "json"]);
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let comparison = &report["comparisons"][0];
+    assert_eq!((&comparison["of"], &comparison["against"]), (&"uncached".into(), &"base".into()));
+    assert!((comparison["difference"].as_f64().unwrap() - 3.7962).abs() < 1e-9);
+    assert_eq!((comparison["decided"].as_bool(), comparison["share_cheaper"].as_f64()), (Some(true), Some(0.0)));
+    assert_eq!(report["strategies"].as_array().unwrap().len(), 2);
+    // two files
+    let (one, other) = ("scenarios/architectures/single-loop.toml", "scenarios/architectures/supervisor.toml");
+    let output = agent_sim(&["compare", one, other, "--sessions", "2000", "--markdown"]);
+    insta::assert_snapshot!("two_files", out(&output));
+    let nothing = agent_sim(&["compare", "scenarios/w1.toml", "--sessions", "100"]);
+    assert_eq!(nothing.status.code(), Some(2));
+    assert!(err(&nothing).contains("no strategies to compare"), "{}", err(&nothing));
+    let unknown = agent_sim(&["compare", "scenarios/fifty-turns.toml", "--sessions", "100", "--metric", "cost_us"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(err(&unknown).contains("did you mean `cost_usd`?"), "{}", err(&unknown));
+}

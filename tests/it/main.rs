@@ -8,6 +8,7 @@ mod checks;
 mod checks_agents;
 mod checks_sessions;
 mod cli;
+mod compare;
 mod distributions;
 mod golden;
 mod mechanisms;

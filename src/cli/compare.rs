@@ -1,0 +1,65 @@
+//! `agent-sim compare`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::output::print;
+use super::progress::Bar;
+use super::run::Format;
+use super::{Which, metric};
+use crate::Error;
+use crate::report::{self, Style};
+use crate::simulate::compare;
+use crate::stats::Metric;
+
+/// Hold a scenario's strategies, or two files, side by side on the same sessions
+///
+/// Every way meets the same turns, outputs, latencies and failures, so a difference is taken session by session and its
+/// 95 % interval is far narrower than that of two runs. A difference whose interval covers zero is called undecided.
+#[derive(Debug, Args)]
+pub(super) struct Compare {
+    #[command(flatten)]
+    which: Which,
+    /// Another scenario to hold against the first, instead of the first one's strategies
+    other: Option<PathBuf>,
+    /// A metric to compare, as often as you like; names as in the JSON report (`cost_usd` and `latency_s`)
+    #[arg(long, value_name = "NAME")]
+    metric: Vec<String>,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = Format::Terminal)]
+    format: Format,
+    /// The same as --format markdown: a verdict and tables for a pull request
+    #[arg(long, conflicts_with = "format")]
+    markdown: bool,
+}
+
+impl Compare {
+    pub fn run(self) -> Result<ExitCode, Error> {
+        let names =
+            if self.metric.is_empty() { vec!["cost_usd".to_owned(), "latency_s".to_owned()] } else { self.metric };
+        let metrics = names.iter().map(|name| metric(name)).collect::<Result<Vec<Metric>, Error>>()?;
+        let base = self.which.load(None)?;
+        let mut scenarios = Vec::new();
+        match &self.other {
+            Some(other) => scenarios.push(self.which.load_file(other, None)?),
+            None if base.strategies.is_empty() => return Err(Error::NothingToCompare(base.file)),
+            None => {
+                for strategy in &base.strategies {
+                    scenarios.push(self.which.load(Some(strategy))?);
+                }
+            }
+        }
+        scenarios.insert(0, base);
+        let bar = Bar::new();
+        let comparison = compare(scenarios, &metrics, self.which.options(), &bar)?;
+        drop(bar);
+        print(&match (self.markdown, self.format) {
+            (true, _) | (_, Format::Markdown) => report::compare_markdown(&comparison),
+            (_, Format::Json) => report::compare_json(&comparison).map_err(|e| Error::Output(e.into()))?,
+            (_, Format::Terminal) => report::compare_terminal(&comparison, Style::Colour),
+        })?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

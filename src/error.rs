@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::price::UnknownModel;
 use crate::scenario::ScenarioError;
+use crate::stats::ThresholdError;
 
 /// Why a command couldn't answer.
 #[derive(Debug, thiserror::Error)]
@@ -55,6 +56,9 @@ pub enum Error {
         /// The most similar name.
         nearest: Option<String>,
     },
+    /// A threshold that can't be read, or told of the scenario.
+    #[error(transparent)]
+    Threshold(#[from] ThresholdError),
     /// The pool of threads couldn't be made.
     #[error("no threads: {0}")]
     Threads(String),
@@ -73,7 +77,8 @@ impl Error {
             | Error::Unpaired(..)
             | Error::TooManyToCompare(_)
             | Error::NothingToCompare(_)
-            | Error::UnknownMetric { .. } => 2,
+            | Error::UnknownMetric { .. }
+            | Error::Threshold(_) => 2,
             _ => 1,
         }
     }

@@ -8,7 +8,7 @@ use clap::Args;
 use super::output::print;
 use super::progress::Bar;
 use super::run::Format;
-use super::{Which, metric};
+use super::{Which, metric, threshold_code};
 use crate::Error;
 use crate::report::{self, Style};
 use crate::simulate::compare;
@@ -27,6 +27,12 @@ pub(super) struct Compare {
     /// A metric to compare, as often as you like; names as in the JSON report (`cost_usd` and `latency_s`)
     #[arg(long, value_name = "NAME")]
     metric: Vec<String>,
+    /// Exit with code 3 where this holds of any way: `--fail-if 'cost_usd.p95 > 1.50'`
+    #[arg(long, value_name = "CONDITION")]
+    fail_if: Vec<String>,
+    /// Fail too where the 95 % interval reaches over a threshold
+    #[arg(long)]
+    strict: bool,
     /// What to print
     #[arg(long, value_enum, default_value_t = Format::Terminal)]
     format: Format,
@@ -52,6 +58,8 @@ impl Compare {
             }
         }
         scenarios.insert(0, base);
+        let with_conditions = |scenario| Which::with_conditions(scenario, &self.fail_if);
+        let scenarios = scenarios.into_iter().map(with_conditions).collect::<Result<Vec<_>, Error>>()?;
         let bar = Bar::new();
         let comparison = compare(scenarios, &metrics, self.which.options(), &bar)?;
         drop(bar);
@@ -60,6 +68,6 @@ impl Compare {
             (_, Format::Json) => report::compare_json(&comparison).map_err(|e| Error::Output(e.into()))?,
             (_, Format::Terminal) => report::compare_terminal(&comparison, Style::Colour),
         })?;
-        Ok(ExitCode::SUCCESS)
+        Ok(threshold_code(&comparison.answers, self.strict))
     }
 }

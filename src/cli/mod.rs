@@ -17,8 +17,9 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::Error;
 use crate::scenario::{Request, Scenario};
+use crate::simulate::Answer;
 use crate::simulate::Options;
-use crate::stats::Metric;
+use crate::stats::{Metric, Threshold};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -47,7 +48,7 @@ Start here:
   agent-sim check scenario.toml               hold the simulation against closed forms
   agent-sim prices claude-sonnet-4-6          one model's prices, with their source
 
-Exit codes: 0 done, 1 the run failed, 2 the file or the arguments are wrong, 4 a closed form disagrees (check only)";
+Exit codes: 0 done, 1 the run failed, 2 the file or the arguments are wrong, 3 a threshold isn't kept, 4 a closed form disagrees (check only)";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -96,9 +97,31 @@ impl Which {
         Ok(Scenario::load(file, &Request { sets: &sets, strategy })?)
     }
 
+    /// Bounds from the command line, held against a model as those of the file.
+    fn with_conditions(mut scenario: Scenario, conditions: &[String]) -> Result<Scenario, Error> {
+        for condition in conditions {
+            let threshold = Threshold::unless(condition)?;
+            threshold.check(&scenario.model)?;
+            scenario.run.thresholds.push(threshold);
+        }
+        Ok(scenario)
+    }
+
     fn options(&self) -> Options {
         Options { threads: self.threads.map(usize::from) }
     }
+}
+
+/// 3 where an answer falls short of a threshold; with `strict` also where it may.
+fn threshold_code<'a>(answers: impl IntoIterator<Item = &'a Answer>, strict: bool) -> ExitCode {
+    let falls_short = |answer: &Answer| {
+        answer.scenario.run.thresholds.iter().any(|threshold| {
+            let verdict = threshold.judge(&answer.summary);
+            let surely = !verdict.pass && !verdict.undecided;
+            surely || (strict && verdict.undecided)
+        })
+    };
+    if answers.into_iter().any(falls_short) { ExitCode::from(3) } else { ExitCode::SUCCESS }
 }
 
 /// The metric with this name.

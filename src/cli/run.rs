@@ -6,9 +6,9 @@ use std::slice;
 
 use clap::{Args, ValueEnum};
 
-use super::Which;
 use super::output::{Folder, json, print};
 use super::progress::Bar;
+use super::{Which, threshold_code};
 use crate::chart::{self, CostByTurn, CostDistribution, TailCurve};
 use crate::report::{self, Style};
 use crate::session::Outcome;
@@ -40,6 +40,12 @@ pub(super) struct Run {
     /// What to print
     #[arg(long, value_enum, default_value_t = Format::Terminal)]
     format: Format,
+    /// Exit with code 3 where this holds, as often as you like: `--fail-if 'cost_usd.p95 > 1.50'`
+    #[arg(long, value_name = "CONDITION")]
+    fail_if: Vec<String>,
+    /// Fail too where the 95 % interval reaches over a threshold
+    #[arg(long)]
+    strict: bool,
     /// Write report.md, report.json and the charts (SVG and PNG) into this folder too
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
@@ -47,7 +53,7 @@ pub(super) struct Run {
 
 impl Run {
     pub fn run(self) -> Result<ExitCode, Error> {
-        let scenario = self.which.load(self.strategy.as_deref())?;
+        let scenario = Which::with_conditions(self.which.load(self.strategy.as_deref())?, &self.fail_if)?;
         let folder = self.output.as_deref().map(Folder::open).transpose()?;
         let bar = Bar::new();
         let answer = simulate(scenario, self.which.options(), &bar)?;
@@ -60,7 +66,7 @@ impl Run {
             Format::Json => json(slice::from_ref(&answer))?,
             Format::Markdown => report::markdown(&answer),
         })?;
-        Ok(ExitCode::SUCCESS)
+        Ok(threshold_code([&answer], self.strict))
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::Style;
 use super::format::{money, percent, table, whole};
-use super::wording::{month, sessions_text, share_with_interval, value};
+use super::wording::{month, sessions_text, share_with_interval, threshold_texts, value};
 use crate::scenario::Change;
 use crate::simulate::{Answer, Comparison, Pair};
 use crate::stats::{Estimate, Metric, Paired, Unit, is_decided};
@@ -256,6 +256,19 @@ pub fn compare_terminal(comparison: &Comparison, style: Style) -> String {
         }
         for change in changes {
             let _ = writeln!(out, "  {name}: {}", change_text(&change));
+        }
+    }
+    let thresholds: Vec<(usize, (bool, bool, String))> = comparison
+        .answers
+        .iter()
+        .enumerate()
+        .flat_map(|(way, answer)| threshold_texts(answer).into_iter().map(move |text| (way, text)))
+        .collect();
+    if !thresholds.is_empty() {
+        let _ = writeln!(out, "\n{}", style.heading("Thresholds"));
+        for (way, (pass, _, text)) in thresholds {
+            let text = format!("{}: {text}", way_name(comparison, way));
+            let _ = writeln!(out, "  {}", if pass { text } else { style.bad(&text) });
         }
     }
     let _ = writeln!(out, "\n{}", style.heading("How sure"));

@@ -7,7 +7,7 @@ use super::system::paths;
 use super::wording::{budget_rows, class_shares, duplicates_by_tool, longest_path, month, outcome_name};
 use crate::model::Loading;
 use crate::simulate::{Answer, Comparison, Pair, ServerCosts};
-use crate::stats::{Estimate, Metric, MetricSummary, Paired, quantile_name};
+use crate::stats::{Estimate, Metric, MetricSummary, Paired, Threshold, Verdict, quantile_name};
 
 /// The schema's name and version.
 pub const SCHEMA: &str = "agent-sim.report/1";
@@ -123,8 +123,18 @@ struct Strategy {
     precision: Vec<Precision>,
     checks: Vec<CheckReport>,
     not_checked: Vec<NotCheckedReport>,
-    /// Empty: a run has no thresholds yet.
-    thresholds: [(); 0],
+    thresholds: Vec<ThresholdReport>,
+}
+
+#[derive(Serialize)]
+struct ThresholdReport {
+    metric: String,
+    want: String,
+    got: Option<f64>,
+    ci95: Option<[f64; 2]>,
+    pass: bool,
+    /// Whether the interval reaches over the bound.
+    undecided: bool,
 }
 
 #[derive(Serialize)]
@@ -358,6 +368,18 @@ pub fn compare_json(comparison: &Comparison) -> Result<String, serde_json::Error
     whole_report(&comparison.answers, comparisons)
 }
 
+fn threshold_report(threshold: &Threshold, answer: &Answer) -> ThresholdReport {
+    let Verdict { got, ci95, pass, undecided } = threshold.judge(&answer.summary);
+    ThresholdReport {
+        metric: threshold.metric.clone(),
+        want: threshold.want.clone(),
+        got,
+        ci95: Some(ci95).filter(|[low, _]| !low.is_nan()),
+        pass,
+        undecided,
+    }
+}
+
 fn agents(answer: &Answer) -> Vec<AgentReport> {
     let priced = answer.scenario.model.tariff.is_some();
     let nodes = answer.scenario.agents.iter().zip(&answer.summary.nodes).zip(paths(answer));
@@ -527,6 +549,6 @@ fn strategy(answer: &Answer) -> Strategy {
             .iter()
             .map(|n| NotCheckedReport { id: n.id, why: n.why.clone() })
             .collect(),
-        thresholds: [],
+        thresholds: scenario.run.thresholds.iter().map(|threshold| threshold_report(threshold, answer)).collect(),
     }
 }

@@ -6,7 +6,7 @@ use super::format::percent;
 use super::system::{agent_rows, loading_note, loading_rows, success_lines, unanswered};
 use super::wording::{
     Part, TURN_HEADLINES, budget_rows, budget_text, cache_text, cells, checks_sentence, headlines, month, month_text,
-    outcome_name, sessions_text, share_with_interval, spending, time_shares, with_interval,
+    outcome_name, sessions_text, share_with_interval, spending, threshold_texts, time_shares, with_interval,
 };
 use crate::simulate::Answer;
 use crate::stats::{Rate, TurnMetric, Unit};
@@ -115,6 +115,9 @@ pub fn markdown(answer: &Answer) -> String {
     }
     for (label, text) in success_lines(answer) {
         let _ = writeln!(out, "- {}{text}.", if label.is_empty() { String::new() } else { format!("{label}: ") });
+    }
+    for (_, _, text) in threshold_texts(answer) {
+        let _ = writeln!(out, "- Threshold {}.", escape(&text));
     }
     for row in budget_rows(answer) {
         let _ = writeln!(out, "- Budget of {}.", budget_text(answer, &row));

@@ -8,7 +8,7 @@ use super::system::{agent_rows, loading_note, loading_rows, success_lines, unans
 use super::wording::{
     Part, TURN_HEADLINES, any_marked, budget_rows, budget_text, cache_text, cells, checks_sentence, class_shares,
     duplicates_by_tool, headlines, longest_path, month, month_text, outcome_name, sessions_text, share_with_interval,
-    spending, time_shares, with_interval,
+    spending, threshold_texts, time_shares, with_interval,
 };
 use crate::scenario::Scenario;
 use crate::simulate::Answer;
@@ -163,6 +163,18 @@ pub fn terminal(answer: &Answer, style: Style) -> String {
         section(&mut out, style, &format!("Budget, checked {when} each call"));
         for row in &limits {
             line(&mut out, row.name, &budget_text(answer, row));
+        }
+    }
+    let thresholds = threshold_texts(answer);
+    if !thresholds.is_empty() {
+        section(&mut out, style, "Thresholds");
+        for (pass, sure, text) in &thresholds {
+            let text = match (pass, sure) {
+                (false, _) => style.bad(text),
+                (true, true) => style.good(text),
+                (true, false) => style.warning(text),
+            };
+            let _ = writeln!(out, "  {text}");
         }
     }
     section(&mut out, style, "How sessions ended");

@@ -4,9 +4,9 @@ use crate::check::Check;
 use crate::scenario::SEARCH_TOOL;
 use crate::session::{Limit, Outcome};
 use crate::simulate::Answer;
-use crate::stats::{Estimate, MetricSummary, Quantity, TurnMetric, Unit};
+use crate::stats::{Estimate, MetricSummary, Quantity, Threshold, TurnMetric, Unit};
 
-use super::format::{count, money, percent, seconds, whole};
+use super::format::{count, money, number, percent, seconds, whole};
 
 pub(super) fn outcome_name(outcome: Outcome) -> (&'static str, &'static str) {
     match outcome {
@@ -351,6 +351,31 @@ pub(super) fn share_with_interval(estimate: &Estimate) -> String {
     } else {
         percent(estimate.value)
     }
+}
+
+/// One threshold: (whether it is kept, whether that is sure, the sentence).
+pub(super) fn threshold_texts(answer: &Answer) -> Vec<(bool, bool, String)> {
+    let judged = |threshold: &Threshold| {
+        let verdict = threshold.judge(&answer.summary);
+        let word = match (verdict.got, verdict.pass, verdict.undecided) {
+            (None, ..) => "there were no values",
+            (_, true, false) => "kept",
+            (_, false, false) => "NOT kept",
+            (_, true, true) => "kept, but its interval reaches over the bound: undecided",
+            (_, false, true) => "NOT kept, but its interval reaches over the bound: undecided",
+        };
+        let got = verdict.got.map_or_else(String::new, |got| {
+            let interval = if verdict.ci95[1] > verdict.ci95[0] {
+                format!(" ({} … {})", number(verdict.ci95[0]), number(verdict.ci95[1]))
+            } else {
+                String::new()
+            };
+            format!("{}{interval}: ", number(got))
+        });
+        let text = format!("{} {}: {got}{word}", threshold.metric, threshold.want);
+        (verdict.pass, !verdict.undecided && verdict.got.is_some(), text)
+    };
+    answer.scenario.run.thresholds.iter().map(judged).collect()
 }
 
 /// One sentence on the closed forms; `why` says where the reasons are if there are none.

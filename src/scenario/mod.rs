@@ -31,7 +31,7 @@ pub use servers::SEARCH_TOOL;
 use tree::{Data, Table};
 
 use crate::model::Model;
-use crate::stats::Target;
+use crate::stats::{Target, Threshold};
 
 /// The largest file that is read.
 const MOST_BYTES: u64 = 10_000_000;
@@ -84,6 +84,8 @@ pub struct RunOptions {
     pub max_sessions: u64,
     /// What has to become how precise.
     pub precision: Vec<Target>,
+    /// Bounds that the answer has to keep.
+    pub thresholds: Vec<Threshold>,
 }
 
 /// One place in the tree of agents.

@@ -35,6 +35,8 @@ pub(super) struct Raw {
     pub search: Option<RawSearch>,
     pub routing: Option<RawRouting>,
     pub outcome: Option<RawOutcome>,
+    /// (metric, bound)
+    pub thresholds: Vec<At<(String, String)>>,
     /// Names of the agents.
     pub agents: Vec<At<String>>,
     pub sessions_per_month: Option<At<u64>>,
@@ -186,7 +188,7 @@ impl RawBudget {
 /// Reads all sections. `folder` is where the scenario's own files are looked for.
 pub(super) fn read(root: &Table, folder: &Path, sink: &Sink) -> Raw {
     let mut top = Reader::new(root, "the scenario", sink);
-    top.later(&["fleet", "herd", "thresholds", "sweep"]);
+    top.later(&["fleet", "herd", "sweep"]);
     let strategies = names_in(&mut top, "strategies", sink);
     let agents = names_in(&mut top, "agents", sink);
     let raw = Raw {
@@ -219,6 +221,7 @@ pub(super) fn read(root: &Table, folder: &Path, sink: &Sink) -> Raw {
         search: read_search(&mut top, folder),
         routing: read_routing(&mut top),
         outcome: read_outcome(&mut top),
+        thresholds: top.table("thresholds", "[thresholds]", |r| read_thresholds(r, sink)).unwrap_or_default(),
         agents,
         strategies,
     };
@@ -276,6 +279,28 @@ fn read_run(mut reader: Reader<'_>, sink: &Sink) -> RawRun {
     };
     reader.finish();
     run
+}
+
+/// `"cost_usd.p95" = "< 1.50"`, or with the metric as a table: `cost_usd.p95 = "< 1.50"`.
+fn read_thresholds(mut reader: Reader<'_>, sink: &Sink) -> Vec<At<(String, String)>> {
+    let mut thresholds = Vec::new();
+    reader.matching(|key, span, node| {
+        let mut add = |name: String, span: Span, node: &Node| {
+            if let Some(want) = text(node, &name, sink) {
+                thresholds.push(At { value: (name, want), span });
+            }
+        };
+        match &node.data {
+            Data::Table(table) => {
+                for (statistic, node) in &table.entries {
+                    add(format!("{key}.{}", statistic.name), statistic.span, node);
+                }
+            }
+            _ => add(key.to_owned(), span, node),
+        }
+        Some(())
+    });
+    thresholds
 }
 
 fn read_model(mut reader: Reader<'_>, folder: &Path, sink: &Sink) -> RawModel {

@@ -9,7 +9,7 @@ use super::{PriceInfo, RunOptions, limits, servers, tariffs, tools};
 use crate::dist::{Dist, Whole};
 use crate::model::{Agent, Breaks, Cache, Loading, MOST_CALLS, MOST_TURNS, Model, Prompt, Routing, Timing};
 use crate::price::{Row, lifetime_label};
-use crate::stats::Target;
+use crate::stats::{Target, Threshold};
 
 /// Models that a model is composed of.
 pub(super) struct Parts {
@@ -172,7 +172,15 @@ fn run_options(raw: &Raw, model: &Model, sink: &Sink) -> RunOptions {
             );
         }
     }
+    let mut thresholds = Vec::new();
+    for At { value: (metric, want), span } in &raw.thresholds {
+        match Threshold::parse(metric, want).and_then(|threshold| threshold.check(model).map(|()| threshold)) {
+            Ok(threshold) => thresholds.push(threshold),
+            Err(error) => complain(sink, Mistake::at(*span, error.to_string()).label("not a threshold")),
+        }
+    }
     RunOptions {
+        thresholds,
         sessions,
         seed: raw.run.seed.map_or(1, |at| at.value),
         max_sessions: raw.run.max_sessions.map_or(10_000_000.max(sessions), |at| at.value),

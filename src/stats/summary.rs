@@ -59,7 +59,7 @@ impl TurnMetric {
         }
     }
 
-    fn rate(self) -> Rate {
+    pub(super) fn rate(self) -> Rate {
         match self {
             TurnMetric::Latency => Rate::TurnLatency,
             TurnMetric::ToolPhase => Rate::ToolPhase,

@@ -322,7 +322,7 @@ fn a_session_is_tried_until_it_succeeds() {
     // what isn't answered hasn't succeeded
     let cut = run(&text("success = 1\nattempts = 2").replace("turns = 3", "turns = 3\nmax_turns = 2"), 200);
     assert_eq!((rate(&cut, Rate::Success), mean(&cut, "turns")), (0.0, 4.0));
-    for answer in [one, turns, three, cut] {
+    for answer in [&one, &turns, &three, &cut] {
         assert!(answer.checks.all_pass(), "{:#?}", answer.checks.checks);
     }
 }

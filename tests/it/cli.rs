@@ -329,3 +329,42 @@ fn comparing_on_the_command_line() {
     assert_eq!(unknown.status.code(), Some(2));
     assert!(err(&unknown).contains("did you mean `cost_usd`?"), "{}", err(&unknown));
 }
+
+#[test]
+fn thresholds_decide_the_exit_code() {
+    let run = |args: &[&str]| agent_sim(&[&["run", "scenarios/w1.toml", "--sessions", "2000"], args].concat());
+    let code = |args: &[&str]| run(args).status.code();
+    // about $0.95 a session
+    assert_eq!(code(&["--fail-if", "cost_usd.p95 > 100", "--fail-if", "latency_s.mean<0"]), Some(0));
+    let dear = run(&["--fail-if", "cost_usd.mean >= 0.1"]);
+    assert_eq!(dear.status.code(), Some(3));
+    assert!(out(&dear).contains("cost_usd.mean < 0.1: ") && out(&dear).contains("NOT kept"), "{}", out(&dear));
+    // as close as the mean itself: the interval reaches over it
+    let json: serde_json::Value = serde_json::from_slice(&run(&["--format", "json"]).stdout).unwrap();
+    let mean = json["strategies"][0]["metrics"]["cost_usd"]["mean"].as_f64().unwrap();
+    let close = format!("cost_usd.mean > {}", mean * 0.99999);
+    assert_eq!((code(&["--fail-if", &close]), code(&["--fail-if", &close, "--strict"])), (Some(0), Some(3)));
+    assert!(out(&run(&["--fail-if", &close])).contains("undecided"));
+    for (condition, said) in [
+        ("cost_us.mean > 1", "did you mean `cost_usd.mean`?"),
+        ("cost_usd.p95", "must be a metric and a bound"),
+        ("cost_usd.p95 > much", "must be a bound"),
+        ("cost_usd > 1", "must end in .mean"),
+        ("budget_stopped > 0.1", "doesn't apply to this scenario"),
+    ] {
+        let output = run(&["--fail-if", condition]);
+        assert_eq!(output.status.code(), Some(2), "{condition}");
+        assert!(err(&output).contains(said), "{condition}: {}", err(&output));
+    }
+    let file =
+        ["--set", "thresholds.cost_usd.p95=< 0.5", "--set", "thresholds.turn_latency_s.p50=< 1000", "--format", "json"];
+    let report: serde_json::Value = serde_json::from_slice(&run(&file).stdout).unwrap();
+    let thresholds = report["strategies"][0]["thresholds"].as_array().unwrap();
+    assert_eq!((&thresholds[0]["metric"], &thresholds[0]["want"]), (&"cost_usd.p95".into(), &"< 0.5".into()));
+    assert_eq!((thresholds[0]["pass"].as_bool(), thresholds[1]["pass"].as_bool()), (Some(false), Some(true)));
+    assert!(thresholds[0]["got"].as_f64().unwrap() > 0.5);
+    let compared =
+        agent_sim(&["compare", "scenarios/fifty-turns.toml", "--sessions", "500", "--fail-if", "cost_usd.mean > 2"]);
+    assert_eq!(compared.status.code(), Some(3));
+    assert!(out(&compared).contains("uncached: cost_usd.mean <= 2: 4.65: NOT kept"), "{}", out(&compared));
+}

@@ -1,0 +1,132 @@
+//! What a number of an answer may be at most, or has to be at least.
+
+use super::statistic::{Statistic, StatisticError};
+use super::summary::Summary;
+use crate::model::Model;
+
+/// `cost_usd.p95 < 1.50`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Threshold {
+    /// The statistic, as written.
+    pub metric: String,
+    /// The bound, as written: `< 1.50`.
+    pub want: String,
+    statistic: Statistic,
+    bound: Bound,
+    limit: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Bound {
+    Below,
+    AtMost,
+    Above,
+    AtLeast,
+}
+
+impl Bound {
+    const ALL: [(&'static str, Bound); 4] =
+        [("<=", Bound::AtMost), (">=", Bound::AtLeast), ("<", Bound::Below), (">", Bound::Above)];
+
+    fn sign(self) -> &'static str {
+        Self::ALL.into_iter().find(|(_, bound)| *bound == self).map_or("", |(sign, _)| sign)
+    }
+
+    fn opposite(self) -> Self {
+        match self {
+            Bound::Below => Bound::AtLeast,
+            Bound::AtMost => Bound::Above,
+            Bound::Above => Bound::AtMost,
+            Bound::AtLeast => Bound::Below,
+        }
+    }
+
+    fn holds(self, value: f64, limit: f64) -> bool {
+        match self {
+            Bound::Below => value < limit,
+            Bound::AtMost => value <= limit,
+            Bound::Above => value > limit,
+            Bound::AtLeast => value >= limit,
+        }
+    }
+}
+
+/// Why a text is no threshold.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ThresholdError {
+    /// Its metric.
+    #[error(transparent)]
+    Statistic(#[from] StatisticError),
+    /// Its bound.
+    #[error("`{0}` must be a bound: <, <=, > or >= and a number, as in \"< 1.50\"")]
+    Bound(String),
+    /// A condition without a metric and a bound.
+    #[error("`{0}` must be a metric and a bound, as in 'cost_usd.p95 > 1.50'")]
+    Condition(String),
+}
+
+/// What became of a threshold.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Verdict {
+    /// The estimate; nothing where there were no values.
+    pub got: Option<f64>,
+    /// Its 95 % interval.
+    pub ci95: [f64; 2],
+    /// Whether the estimate keeps the bound.
+    pub pass: bool,
+    /// Whether the interval reaches over the bound, or the sample is too small to say.
+    pub undecided: bool,
+}
+
+impl Threshold {
+    /// Of a metric and its bound.
+    ///
+    /// # Errors
+    /// Where one of them can't be read.
+    pub fn parse(metric: &str, want: &str) -> Result<Self, ThresholdError> {
+        let statistic = Statistic::parse(metric)?;
+        let (bound, limit) = bound(want).ok_or_else(|| ThresholdError::Bound(want.to_owned()))?;
+        Ok(Self { metric: metric.to_owned(), want: want.trim().to_owned(), statistic, bound, limit })
+    }
+
+    /// What has to hold so that a condition, such as `cost_usd.p95 > 1.50`, doesn't.
+    ///
+    /// # Errors
+    /// Where the condition can't be read.
+    pub fn unless(condition: &str) -> Result<Self, ThresholdError> {
+        let at = condition.find(['<', '>']).ok_or_else(|| ThresholdError::Condition(condition.to_owned()))?;
+        let (metric, want) = condition.split_at(at);
+        let failing = Self::parse(metric.trim(), want)?;
+        let bound = failing.bound.opposite();
+        let number = want.trim_start_matches(['<', '>', '=']).trim();
+        Ok(Self { want: format!("{} {number}", bound.sign()), bound, ..failing })
+    }
+
+    /// # Errors
+    /// Where it can't be told of a model.
+    pub fn check(&self, model: &Model) -> Result<(), ThresholdError> {
+        if self.statistic.applies(model) {
+            Ok(())
+        } else {
+            Err(StatisticError::DoesNotApply(self.metric.clone(), "can't be bounded").into())
+        }
+    }
+
+    /// Holds it against an answer. A number that isn't there doesn't pass.
+    pub fn judge(&self, summary: &Summary) -> Verdict {
+        let Some(reading) = self.statistic.read(summary) else {
+            return Verdict { got: None, ci95: [f64::NAN; 2], pass: false, undecided: false };
+        };
+        let holds = |x: f64| self.bound.holds(x, self.limit);
+        let [low, high] = reading.ci95;
+        let undecided = reading.too_few || low.is_nan() || holds(low) != holds(high);
+        Verdict { got: Some(reading.value), ci95: reading.ci95, pass: holds(reading.value), undecided }
+    }
+}
+
+fn bound(text: &str) -> Option<(Bound, f64)> {
+    let text = text.trim();
+    let (sign, bound) = Bound::ALL.into_iter().find(|(sign, _)| text.starts_with(sign))?;
+    let limit: f64 = text.strip_prefix(sign)?.trim().replace('_', "").parse().ok()?;
+    limit.is_finite().then_some((bound, limit))
+}

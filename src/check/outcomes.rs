@@ -1,7 +1,7 @@
 //! Sessions that are served, routed, tried again: shares of equal trials, and what they cost.
 
 use super::agents::{always_answers, expected_usd};
-use super::facts::can_miss_tools;
+use super::facts::{can_miss_tools, fixed_call_s, largest_prompt};
 use super::{Check, Checks, Events, NotChecked, events};
 use crate::model::{Loading, Model, SuccessChance};
 use crate::session::Outcome;
@@ -51,11 +51,20 @@ pub(super) fn check_search(model: &Model, sample: &Sample, checks: &mut Checks) 
 
 /// Chance that a session finds all of its tools, where every session needs every one that is searched for.
 fn all_served(model: &Model) -> Option<f64> {
+    if agents_search(model) {
+        return None;
+    }
     let search = model.search.as_ref().filter(|_| model.searches())?;
     let mut tools = model.phase.tools.iter().filter(|tool| matches!(tool.loading, Loading::Search { .. }));
     let always = model.turns.at_least(2) >= 1.0 && tools.clone().all(|tool| tool.calls.at_least(1) >= 1.0);
     let ceiling = outcome::search_ceiling(search.hit_rate, search.most);
     always.then(|| tools.by_ref().fold(1.0, |all, _| all * ceiling))
+}
+
+/// Whether agents below a model search for tools.
+fn agents_search(model: &Model) -> bool {
+    let mut agents = model.phase.tools.iter().filter_map(|tool| tool.agent.as_ref());
+    agents.any(|agent| agent.model.searches() || agents_search(&agent.model))
 }
 
 /// Chance that a try succeeds, or why it isn't known.
@@ -66,7 +75,9 @@ fn try_succeeds(model: &Model) -> Result<f64, String> {
     }
     let served = match all_served(model) {
         Some(served) => served,
-        None if can_miss_tools(model) => return Err("a session that lacks a tool doesn't succeed".to_owned()),
+        None if can_miss_tools(model) || agents_search(model) => {
+            return Err("a session that lacks a tool doesn't succeed".to_owned());
+        }
         None => 1.0,
     };
     Ok(served
@@ -153,6 +164,34 @@ pub(super) fn check(model: &Model, sample: &Sample, checks: &mut Checks) {
     }
 }
 
+/// Whether a model, or an agent below it, has a cache.
+fn caches(model: &Model) -> bool {
+    let mut agents = model.phase.tools.iter().filter_map(|tool| tool.agent.as_ref());
+    model.cache.enabled || agents.any(|agent| caches(&agent.model))
+}
+
+/// The model of a further try, which finds tools and system cached by the one before it.
+fn warm_again(model: &Model) -> Result<Model, String> {
+    let mut again = model.clone();
+    if !caches(model) {
+        return Ok(again);
+    }
+    if model.has_agents() {
+        return Err("which agents of a further try find their prompts cached has no closed form here".to_owned());
+    }
+    let timing = &model.timing;
+    let per_token_s = timing.prefill_s_per_token.max(timing.cached_prefill_s_per_token);
+    let last_call_s = fixed_call_s(model).map(|call_s| call_s + largest_prompt(model) * per_token_s);
+    if last_call_s.is_none_or(|last_call_s| last_call_s > model.cache.prefix_lifetime_s) {
+        return Err("a further try may come after the cache's lifetime".to_owned());
+    }
+    if model.cache.breaks.any() {
+        return Err("earlier bytes can change before the next try".to_owned());
+    }
+    again.cache.warm_prefix = 1.0;
+    Ok(again)
+}
+
 /// Chances that decide how a session is billed.
 fn rare_chances(model: &Model) -> Result<Vec<(&'static str, f64)>, String> {
     let mut chances = Vec::new();
@@ -177,13 +216,16 @@ fn expected_cost(model: &Model, sessions: f64) -> Result<f64, String> {
         }
     }
     let tries = mean_tries(model)?;
-    let own = expected_usd(model, sessions)?;
-    let each = match &model.routing {
-        None => own,
+    let first = expected_usd(model, sessions)?;
+    match &model.routing {
+        None if tries <= 1.0 => Ok(first),
+        None => Ok(first + (tries - 1.0) * expected_usd(&warm_again(model)?, sessions)?),
+        Some(_) if tries > 1.0 && caches(model) => {
+            Err("whether a try finds its model's prompt cached depends on the tries before it".to_owned())
+        }
         Some(routing) => {
             let small = expected_usd(&routing.small, sessions)?;
-            routing.share * small + (1.0 - routing.share * (1.0 - routing.redo)) * own
+            Ok(tries * (routing.share * small + (1.0 - routing.share * (1.0 - routing.redo)) * first))
         }
-    };
-    Ok(tries * each)
+    }
 }

@@ -110,7 +110,8 @@ fn play<C: Collect, const WATCHED: bool>(model: &Model, seed: u64, number: u64, 
     room.start_session(model);
     let draws = SessionDraws::new(seed, number);
     let (record, bill) = if model.is_one_run() {
-        play_run::<C, WATCHED>(Run { model, draws, before: Used::default() }, room, into)
+        let run = Run { model, draws, before: Used::default(), number: 0, origin_s: 0.0, warm: None };
+        play_run::<C, WATCHED>(run, room, into)
     } else {
         play_runs::<C, WATCHED>(model, draws, room, into)
     };
@@ -126,7 +127,7 @@ fn play_runs<C: Collect, const WATCHED: bool>(
 ) -> (Record, Bill) {
     let mut runs = Runs::new(model, draws);
     while let Some(run) = runs.begin() {
-        room.start_run();
+        room.start_run(run.number, run.origin_s);
         let (record, bill) = play_run::<C, WATCHED>(run, room, into);
         runs.ended(&record, &bill);
     }
@@ -136,11 +137,12 @@ fn play_runs<C: Collect, const WATCHED: bool>(
 /// One run from its first request to its end.
 #[inline]
 fn play_run<C: Collect, const WATCHED: bool>(
-    Run { model, draws, before }: Run<'_, SessionDraws>,
+    Run { model, draws, before, warm, .. }: Run<'_, SessionDraws>,
     room: &mut Workspace,
     into: &mut C,
 ) -> (Record, Bill) {
     let mut session = Session::new(model, draws, WATCHED, before);
+    session.begins_warm(warm);
     let (mut now_s, mut totals, mut open) = (0.0, PhaseTotals::default(), OpenTurn::default());
     let outcome = loop {
         let busy_s = if WATCHED { session.busy_s(now_s) } else { 0.0 };

@@ -184,9 +184,15 @@ struct AgentReport {
     agent: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
+    /// The model of the sessions that run on the small one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    small_model: Option<String>,
     sessions: RateReport,
     turns: RateReport,
     tool_calls: RateReport,
+    executions: RateReport,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duplicates_per_call: Option<RateReport>,
     input_tokens: RateReport,
     output_tokens: RateReport,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -388,9 +394,12 @@ fn agents(answer: &Answer) -> Vec<AgentReport> {
             path,
             agent: node.agent.clone(),
             model: node.price.as_ref().map(|price| price.model.clone()),
+            small_model: node.small_price.as_ref().map(|price| price.model.clone()),
             sessions: (&figures.sessions).into(),
             turns: (&figures.turns).into(),
             tool_calls: (&figures.tool_calls).into(),
+            executions: (&figures.executions).into(),
+            duplicates_per_call: figures.duplicates_per_call.as_ref().map(Into::into),
             input_tokens: (&figures.input_tokens).into(),
             output_tokens: (&figures.output_tokens).into(),
             cost_usd: priced.then(|| (&figures.cost_usd).into()),

@@ -27,12 +27,16 @@ fn agents(out: &mut String, answer: &Answer) {
     if rows.is_empty() {
         return;
     }
-    let _ = writeln!(out, "\n| agent | sessions | model calls | tokens sent | written | cost | share | one takes |");
-    let _ = writeln!(out, "|---|---:|---:|---:|---:|---:|---:|---:|");
+    let _ = writeln!(
+        out,
+        "\n| agent | model | sessions | model calls | tokens sent | written | cost | share | one takes |"
+    );
+    let _ = writeln!(out, "|---|---|---:|---:|---:|---:|---:|---:|---:|");
     for row in rows {
         let (cost, share) = row.cost.unwrap_or_default();
         let label = escape(&row.label.replace("  ", "&nbsp;&nbsp;"));
-        let _ = writeln!(out, "| {label} | {} | {cost} | {share} | {} |", row.counts.join(" | "), row.duration);
+        let (model, counts) = (escape(&row.model), row.counts.join(" | "));
+        let _ = writeln!(out, "| {label} | {model} | {counts} | {cost} | {share} | {} |", row.duration);
     }
     for text in unanswered(answer) {
         let _ = writeln!(out, "\n{}.", escape(&text));
@@ -114,7 +118,7 @@ pub fn markdown(answer: &Answer) -> String {
         let _ = writeln!(out, "- Calls that ran twice: {}.", share_with_interval(rate));
     }
     for (label, text) in success_lines(answer) {
-        let _ = writeln!(out, "- {}{text}.", if label.is_empty() { String::new() } else { format!("{label}: ") });
+        let _ = writeln!(out, "- {}: {text}.", if label.is_empty() { "Succeeded" } else { label });
     }
     for (_, _, text) in threshold_texts(answer) {
         let _ = writeln!(out, "- Threshold {}.", escape(&text));

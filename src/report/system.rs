@@ -11,6 +11,8 @@ use crate::stats::{Estimate, NodeSummary, Rate, Unit};
 pub(super) struct AgentRow {
     /// Indented by its depth: the tool that calls it, and its name.
     pub label: String,
+    /// Its model, and the small one of the routing; nothing where none is named.
+    pub model: String,
     /// Sessions, model calls, tokens sent, tokens written; mean of a session of the main agent.
     pub counts: [String; 4],
     /// Money, where there are prices, with its interval where it isn't fixed; and its share of the bill.
@@ -53,8 +55,16 @@ pub(super) fn agent_rows(answer: &Answer) -> Vec<AgentRow> {
             let of_the_bill = if total > 0.0 { percent(figures.cost_usd.value / total) } else { String::new() };
             (with_interval(Unit::Usd, &figures.cost_usd), of_the_bill)
         });
+        let short = |price: &Option<crate::scenario::PriceInfo>| {
+            price.as_ref().map(|price| price.model.rsplit('/').next().unwrap_or_default().to_owned())
+        };
+        let model = match (short(&node.price), short(&node.small_price)) {
+            (Some(model), Some(small)) if model != small => format!("{model} / {small}"),
+            (model, small) => model.or(small).unwrap_or_default(),
+        };
         AgentRow {
             label,
+            model,
             counts: [&figures.sessions, &figures.turns, &figures.input_tokens, &figures.output_tokens].map(mean),
             cost,
             duration: figures.duration_s.as_ref().map_or_else(String::new, |duration| seconds(duration.value)),
@@ -64,7 +74,7 @@ pub(super) fn agent_rows(answer: &Answer) -> Vec<AgentRow> {
     answer.scenario.agents.iter().zip(&answer.summary.nodes).map(row).collect()
 }
 
-/// Lines on agents whose sessions don't always end with their answer, or lack a tool.
+/// Lines on agents whose sessions don't always end with their answer, lack a tool, or call one twice.
 pub(super) fn unanswered(answer: &Answer) -> Vec<String> {
     let nodes = answer.scenario.agents.iter().zip(&answer.summary.nodes).skip(1);
     nodes
@@ -74,7 +84,10 @@ pub(super) fn unanswered(answer: &Answer) -> Vec<String> {
                 Some(format!("{}: {} of its sessions {what}", node.agent, share_with_interval(share)))
             };
             let unserved = line(&figures.unserved, "lacked a tool that they had searched for");
-            line(&figures.unanswered, "ended without their answer").into_iter().chain(unserved)
+            let twice = figures.duplicates_per_call.as_ref().filter(|share| share.value > 0.0);
+            let twice = twice
+                .map(|share| format!("{}: {} of its tool calls ran twice", node.agent, share_with_interval(share)));
+            line(&figures.unanswered, "ended without their answer").into_iter().chain(unserved).chain(twice)
         })
         .collect()
 }
@@ -142,7 +155,8 @@ pub(super) fn loading_note(answer: &Answer) -> String {
         }
         Some(first) => format!(
             "● as it is loaded. Each a session, beyond the same {} sessions with definitions that weigh nothing.\n\
-             Searched: with the searches themselves. Left out as code: what results that stay outside change.",
+             Searched: with the searches themselves and the search tool, which several servers share, so their rows don't\n\
+             add up. Left out as code: what results that stay outside change. Of the main agent's servers.",
             whole(first.sessions)
         ),
     }

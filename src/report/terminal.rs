@@ -92,7 +92,8 @@ pub fn terminal(answer: &Answer, style: Style) -> String {
         }
     }
     if !scenario.tools.is_empty() {
-        section(&mut out, style, "Tool calls");
+        let whose = if scenario.model.has_agents() { "Tool calls of the main agent" } else { "Tool calls" };
+        section(&mut out, style, whose);
         if let Some(calls) = summary.metric("tool_calls") {
             line(&mut out, "per session", &with_interval(Unit::Count, &calls.mean));
         }
@@ -230,11 +231,11 @@ fn agents(out: &mut String, answer: &Answer, style: Style) {
     }
     section(out, style, "Agents, each row without those below it");
     let header =
-        ["agent", "sessions", "model calls", "tokens sent", "written", "cost", "share", "one takes", "starts warm"];
-    let mut table = table(header, 1..9);
+        ["agent", "model", "sessions", "calls", "tokens sent", "written", "cost", "share", "one takes", "starts warm"];
+    let mut table = table(header, 2..10);
     for row in rows {
         let (cost, share) = row.cost.unwrap_or_default();
-        let mut cells = vec![row.label];
+        let mut cells = vec![row.label, row.model];
         cells.extend(row.counts);
         cells.extend([cost, share, row.duration, row.warm]);
         table.add_row(cells);
@@ -243,7 +244,7 @@ fn agents(out: &mut String, answer: &Answer, style: Style) {
     let _ = writeln!(
         out,
         "{}",
-        style.faint("Means a session of the main agent. One takes: from an agent's first request to its end; they may run side by\nside. Starts warm: the share of its sessions that find their tools and system prompt cached.")
+        style.faint("Means a session of the main agent; calls of the model. One takes: from an agent's first request to its end; they may run side by\nside. Starts warm: the share of its sessions that find their tools and system prompt cached.")
     );
     for text in unanswered(answer) {
         let _ = writeln!(out, "  {}", style.warning(&text));

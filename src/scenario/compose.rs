@@ -47,16 +47,33 @@ struct Composer<'a> {
     prefixes: Vec<(String, Option<String>)>,
     /// Whether it was said that there are too many.
     too_many: bool,
+    /// Whether the agent that is read can run several times side by side, and how many agents stand above it.
+    side_by_side: bool,
+    depth: usize,
+    /// Prefixes of the agents that were read.
+    called: Vec<usize>,
 }
 
 pub(super) fn compose(root: &Table, folder: &Path, sink: &Sink) -> Composed {
-    let mut composer = Composer { folder, nodes: Vec::new(), prefixes: Vec::new(), too_many: false };
+    let mut composer = Composer {
+        folder,
+        nodes: Vec::new(),
+        prefixes: Vec::new(),
+        too_many: false,
+        side_by_side: false,
+        depth: 0,
+        called: Vec::new(),
+    };
     let raw = raw::read(root, folder, sink);
-    let small = raw.routing.as_ref().and_then(|_| composer.small(root, sink));
-    composer.nodes.clear();
+    let small = raw.routing.as_ref().and_then(|_| composer.small(root, &raw, sink));
+    let small_nodes = std::mem::take(&mut composer.nodes);
+    composer.called.clear();
     let mut resolved =
         composer.resolve(root, &raw, &mut Vec::new(), small.as_ref().map(|small| small.model.clone()), sink);
-    let nodes = std::mem::take(&mut composer.nodes);
+    let mut nodes = std::mem::take(&mut composer.nodes);
+    for (node, small) in nodes.iter_mut().zip(small_nodes) {
+        node.small_price = small.price;
+    }
     let mut small_price = None;
     if let Some(small) = small {
         if let Some(routing) = raw.routing.as_ref().filter(|_| small.priced != resolved.priced) {
@@ -89,7 +106,7 @@ struct Said {
 
 impl Composer<'_> {
     /// The session on the small model of `[routing]`.
-    fn small(&mut self, root: &Table, sink: &Sink) -> Option<Resolved> {
+    fn small(&mut self, root: &Table, caller: &Raw, sink: &Sink) -> Option<Resolved> {
         let Data::Table(routing) = &root.get("routing")?.data else { return None };
         let Data::Table(overlay) = &routing.get("small")?.data else { return None };
         let mut tree = root.clone();
@@ -98,7 +115,14 @@ impl Composer<'_> {
         }
         lay_over(&mut tree, overlay);
         let raw = raw::read(&tree, self.folder, sink);
-        Some(self.resolve(&tree, &raw, &mut Vec::new(), None, sink))
+        let mut resolved = self.resolve(&tree, &raw, &mut Vec::new(), None, sink);
+        if takes_over_timing(&raw, caller) {
+            resolved.add_notes(vec![
+                "the small model takes as long as the main one: give small = { model = { first_token, output_rate } } its own times"
+                    .to_owned(),
+            ]);
+        }
+        Some(resolved)
     }
 
     /// Resolves what was read, its agents first. `path` names the agents from the main one down to this.
@@ -116,6 +140,7 @@ impl Composer<'_> {
             tool: String::new(),
             depth: path.len(),
             price: None,
+            small_price: None,
         });
         let (mut notes, mut mistakes) = (Vec::new(), Vec::new());
         let agents = raw
@@ -123,8 +148,10 @@ impl Composer<'_> {
             .iter()
             .map(|tool| {
                 let name = tool.value.agent.as_ref()?;
+                // more than one call in a phase
+                let several = tool.value.calls.as_ref().is_some_and(|calls| calls.value.sf(1.5) > 0.0);
                 let label = tool.value.name.as_ref().map(|name| name.value.clone()).unwrap_or_default();
-                let (agent, mut said) = self.agent(tree, raw, name, label, own, path, sink)?;
+                let (agent, mut said) = self.agent(tree, raw, (name, several), label, own, path, sink)?;
                 mistakes.push((name.value.clone(), std::mem::take(&mut said.mistakes)));
                 notes.extend(said.notes);
                 Some(agent)
@@ -148,12 +175,47 @@ impl Composer<'_> {
         resolved
     }
 
+    /// What the reader should know of an agent.
+    fn note_agent(&mut self, name: &str, inner: &Raw, caller: &Raw, resolved: &mut Resolved, prefix: usize) {
+        let mut notes = Vec::new();
+        let model = &resolved.model;
+        let (cache, prompt) = (&model.cache, &model.prompt);
+        let prefix_tokens = prompt.system.as_constant().map(|system| prompt.definition_tokens() + system);
+        if inner.prompt.system.is_none() && inner.prompt.task.is_none() {
+            notes.push(format!("the agent \"{name}\" begins with no prompt of its own: give [agents.{name}] prompt"));
+        } else if let Some(tokens) = prefix_tokens.filter(|tokens| cache.enabled && *tokens < cache.min_tokens) {
+            notes.push(format!(
+                "the prompt of \"{name}\", {tokens} tokens with its tools, is below the smallest that its model caches, {}",
+                cache.min_tokens
+            ));
+        }
+        let names_model =
+            inner.model.name.as_ref().map(|at| &at.value) != caller.model.name.as_ref().map(|at| &at.value);
+        if names_model && takes_over_timing(inner, caller) {
+            notes.push(format!("the agent \"{name}\" has a model of its own and the times of its caller's"));
+        }
+        // whoever is called by agents side by side
+        let side_by_side = self.side_by_side || self.called.contains(&prefix);
+        self.called.push(prefix);
+        if self.depth > 0
+            && side_by_side
+            && cache.enabled
+            && prefix_tokens.is_none_or(|tokens| tokens >= cache.min_tokens)
+        {
+            notes.push(format!(
+                "agents that run side by side call \"{name}\": one caller's calls are played before the next one's, so which of \
+                 them finds its prompt cached is approximate"
+            ));
+        }
+        resolved.add_notes(notes);
+    }
+
     #[allow(clippy::too_many_arguments)] // where it is called from, and what is said of it
     fn agent(
         &mut self,
         tree: &Table,
         raw: &Raw,
-        name: &At<String>,
+        (name, can_be_several): (&At<String>, bool),
         tool: String,
         caller: usize,
         path: &mut Vec<String>,
@@ -197,7 +259,10 @@ impl Composer<'_> {
         let inner = raw::read(&tree, self.folder, &own);
         let node = self.nodes.len();
         path.push(name.value.clone());
+        let before = (self.side_by_side, self.depth);
+        (self.side_by_side, self.depth) = (before.0 || can_be_several, before.1 + 1);
         let resolved = self.resolve(&tree, &inner, path, None, &own);
+        (self.side_by_side, self.depth) = before;
         path.pop();
         if resolved.priced && !super::tariffs::is_priced(raw) {
             let text = format!("the agent \"{}\" has prices, and its caller has none", name.value);
@@ -206,19 +271,13 @@ impl Composer<'_> {
         if let Some(node) = self.nodes.get_mut(node) {
             node.tool = tool;
         }
-        let shared = (name.value.clone(), inner.model.name.map(|at| at.value));
+        let shared = (name.value.clone(), inner.model.name.as_ref().map(|at| at.value.clone()));
         let prefix = self.prefixes.iter().position(|known| *known == shared).unwrap_or_else(|| {
             self.prefixes.push(shared);
             self.prefixes.len() - 1
         });
         let mut resolved = resolved;
-        if !path.is_empty() && resolved.model.cache.enabled && resolved.model.cache.warm_prefix < 1.0 {
-            resolved.add_notes(vec![format!(
-                "where agents that run side by side call \"{}\", one caller's calls come before the next one's: which of them \
-                 finds its prompt cached is then approximate",
-                name.value
-            )]);
-        }
+        self.note_agent(&name.value, &inner, raw, &mut resolved, prefix);
         let agent = Agent { model: Box::new(resolved.model), node: node - caller, prefix };
         Some((agent, Said { mistakes: own.into_inner(), notes: resolved.notes }))
     }
@@ -265,6 +324,15 @@ fn half_a_bill(text: &str, span: Span, sink: &Sink) {
             .label("half a bill")
             .help("name a model, [model] name = \"claude-sonnet-4-6\", or give [price] input and output"),
     );
+}
+
+/// Whether how long a model takes is said, and said by the caller.
+fn takes_over_timing(inner: &Raw, caller: &Raw) -> bool {
+    let times = |raw: &Raw| {
+        let model = &raw.model;
+        [model.first_token.as_ref().map(|at| at.span), model.output_rate.as_ref().map(|at| at.span)]
+    };
+    times(caller) != [None, None] && times(inner) == times(caller)
 }
 
 /// Lays an overlay over a tree. One that names another model doesn't take over the prices that the scenario gives: they

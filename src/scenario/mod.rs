@@ -99,6 +99,8 @@ pub struct AgentNode {
     pub depth: usize,
     /// Its row of the price sheet, if its model is named.
     pub price: Option<PriceInfo>,
+    /// The same where the session runs on the small model of `[routing]`.
+    pub small_price: Option<PriceInfo>,
 }
 
 /// Where the prices come from.
@@ -211,6 +213,20 @@ impl Scenario {
 
 fn set_all(root: &mut Table, sets: &[Setting], mistakes: &mut Mistakes) {
     for (path, value) in sets {
+        if let [agents, name, _, ..] = path.as_slice()
+            && agents.name == "agents"
+        {
+            let known: Vec<&str> = match root.get("agents").map(|node| &node.data) {
+                Some(Data::Table(table)) => table.entries.iter().map(|(key, _)| key.name.as_str()).collect(),
+                _ => Vec::new(),
+            };
+            if !known.contains(&name.name.as_str()) {
+                let sink = RefCell::new(std::mem::take(mistakes));
+                tools::unknown_name(&name.name, name.span, "agent", &known, &sink);
+                *mistakes = sink.into_inner();
+                continue;
+            }
+        }
         if let Err(lost) = root.set(path, value.clone()) {
             mistakes.push(
                 Mistake::at(lost.span, format!("the file has no `{}` to set", lost.name))

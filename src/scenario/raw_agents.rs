@@ -64,13 +64,12 @@ pub(super) fn read_routing(top: &mut Reader<'_>) -> Option<RawRouting> {
         return None;
     }
     top.table("routing", "[routing]", |mut reader| {
-        let has_small = reader
-            .table("small", "`small`", |mut small| {
-                let known = ["model", "price"].map(|key| small.node(key).is_some());
-                small.finish();
-                known.contains(&true)
-            })
-            .unwrap_or(false);
+        let is_table = reader.table("small", "`small`", |mut small| {
+            let known = ["model", "price"].map(|key| small.node(key).is_some());
+            small.finish();
+            known.contains(&true)
+        });
+        let has_small = is_table.unwrap_or_else(|| reader.node("small").is_some());
         let routing = RawRouting {
             span,
             has_share: reader.node("share").is_some(),

@@ -147,7 +147,9 @@ pub(super) fn as_table<'t>(node: &'t Node, key: &str, sink: &Sink) -> Option<&'t
                 sink,
                 Mistake::at(node.span, format!("`{key}` must be a table"))
                     .label(format!("this is {}", node.kind()))
-                    .help(format!("write its keys under a line [{key}], or as {key} = {{ … }}")),
+                    .help(format!(
+                        "write it as {key} = {{ … }}, or its keys under a line of their own, such as [{key}]"
+                    )),
             );
             None
         }
@@ -170,11 +172,25 @@ pub(super) fn tables<'t>(node: &'t Node, key: &str, sink: &Sink) -> Option<Vec<A
             sink,
             Mistake::at(node.span, format!("`{key}` must be a list of tables"))
                 .label(format!("this is {}", node.kind()))
-                .help(format!("write each one under a line [[{key}]]")),
+                .help(format!(
+                    "write each one under a line of its own, such as [[{key}]], or all as {key} = [{{ … }}]"
+                )),
         );
         return None;
     };
-    Some(items.iter().filter_map(|item| Some(At { value: as_table(item, key, sink)?, span: item.span })).collect())
+    let table = |item: &'t Node| match &item.data {
+        Data::Table(table) => Some(At { value: table, span: item.span }),
+        _ => {
+            complain(
+                sink,
+                Mistake::at(item.span, format!("each of `{key}` must be a table"))
+                    .label(format!("this is {}", item.kind()))
+                    .help(format!("for example {key} = [{{ name = \"…\" }}]")),
+            );
+            None
+        }
+    };
+    Some(items.iter().filter_map(table).collect())
 }
 
 pub(super) fn text(node: &Node, key: &str, sink: &Sink) -> Option<String> {

@@ -7,7 +7,7 @@ use super::reader::{At, Sink, complain};
 use super::tree::Span;
 use super::{PriceInfo, RunOptions, limits, servers, tariffs, tools};
 use crate::dist::{Dist, Whole};
-use crate::model::{Agent, Breaks, Cache, Loading, MOST_CALLS, MOST_TURNS, Model, Prompt, Routing, Timing};
+use crate::model::{Agent, Breaks, Cache, Loading, MOST_CALLS, MOST_TURNS, Model, Prompt, Routing, Timing, Tool};
 use crate::price::{Row, lifetime_label};
 use crate::stats::{Target, Threshold};
 
@@ -126,6 +126,11 @@ pub(super) fn resolve(raw: &Raw, parts: Parts, sink: &Sink) -> Resolved {
             );
         }
     }
+    if !parts.is_agent {
+        check_tree(raw, &model, sink);
+    }
+    servers::note_found(raw, &mut notes);
+    note_idle(raw, &model, parts.is_agent, &mut notes);
     let run = run_options(raw, &model, sink);
     let loadings = servers.all.iter().map(|server| server.loading).collect();
     Resolved {
@@ -137,6 +142,19 @@ pub(super) fn resolve(raw: &Raw, parts: Parts, sink: &Sink) -> Resolved {
         tools,
         price,
         notes,
+    }
+}
+
+/// What is written and can't matter, or is left out and weighs nothing.
+fn note_idle(raw: &Raw, model: &Model, is_agent: bool, notes: &mut Vec<String>) {
+    let session = if is_agent { "an agent's session" } else { "a session" };
+    if model.turns.as_constant() == Some(1) && !raw.tools.is_empty() && model.max_turns > 1 {
+        notes.push(format!("{session} of one model call never calls a tool: the first call is the answer"));
+    }
+    for (tool, at) in model.phase.tools.iter().zip(&raw.tools) {
+        if let (Some(_), None, Some(name)) = (&tool.agent, &at.value.result, &at.value.name) {
+            notes.push(format!("the answers of \"{}\" are 0 tokens: its tool has no `result`", name.value));
+        }
     }
 }
 
@@ -344,6 +362,33 @@ fn check_sizes(raw: &Raw, model: &Model, sink: &Sink) {
             Mistake::maybe_at(span, text).help("fewer turns, smaller results, or a law with a lighter tail"),
         );
     }
+}
+
+/// The most model calls of one session, with those of all agents, that are played on average.
+const MOST_TREE_CALLS: f64 = 1e6;
+
+/// Agents that call agents multiply: a tree that nobody would wait for is refused.
+fn check_tree(raw: &Raw, model: &Model, sink: &Sink) {
+    let calls = tree_calls(model);
+    let first = raw.tools.iter().find_map(|tool| tool.value.agent.as_ref());
+    if let Some(agent) = first.filter(|_| calls > MOST_TREE_CALLS) {
+        complain(
+            sink,
+            Mistake::at(agent.span, format!("one session would come to about {calls:.1e} model calls of all agents"))
+                .label(format!("{MOST_TREE_CALLS:.0e} is the most"))
+                .help("`calls` is a number a turn: fewer calls, fewer turns, or agents that call fewer agents"),
+        );
+    }
+}
+
+/// Mean number of model calls of a session, with those of all agents below it.
+fn tree_calls(model: &Model) -> f64 {
+    let turns = model.turns.mean().min(model.max_turns as f64) * model.conversation.messages.mean();
+    let below = |tool: &Tool| {
+        let agent = tool.agent.as_ref()?;
+        Some(tool.calls.mean() * tree_calls(&agent.model))
+    };
+    turns + (turns - 1.0).max(0.0) * model.phase.tools.iter().filter_map(below).sum::<f64>()
 }
 
 /// A bound on the tokens that a session sends, with those of all agents below it.

@@ -104,6 +104,25 @@ pub(super) fn servers(raw: &Raw, sink: &Sink) -> Servers {
     servers
 }
 
+fn is_searched(server: &RawServer) -> bool {
+    server.loading.is_some_and(|at| at.value == RawLoading::Search)
+}
+
+/// What a search finds beyond all the tools that there are.
+pub(super) fn note_found(raw: &Raw, notes: &mut Vec<String>) {
+    let searched = || raw.servers.iter().filter(|at| is_searched(&at.value));
+    let all: u64 = searched().filter_map(|at| at.value.tools).map(|at| at.value).sum();
+    if let Some(found) = raw.search.as_ref().and_then(|search| search.found)
+        && searched().next().is_some()
+        && found.value > all
+    {
+        notes.push(format!(
+            "one search appends {all} definitions, not {}: the searched servers have no more",
+            found.value
+        ));
+    }
+}
+
 fn definition_tokens(server: &RawServer, span: Span, sink: &Sink) -> u64 {
     let tokens = server.tokens().unwrap_or_else(|| {
         complain(
@@ -146,7 +165,11 @@ fn searched(raw: &Raw, server: &RawServer, span: Span, sink: &Sink) -> Loading {
         }
         return Loading::Upfront;
     };
-    let appended_tokens = search.found.map_or(0, |at| at.value).saturating_mul(each.value).min(MOST_TOKENS);
+    // no more is found than there is
+    let all: u64 =
+        raw.servers.iter().filter(|at| is_searched(&at.value)).filter_map(|at| at.value.tools).map(|at| at.value).sum();
+    let found = search.found.map_or(0, |at| at.value).min(all);
+    let appended_tokens = found.saturating_mul(each.value).min(MOST_TOKENS);
     Loading::Search { appended_tokens }
 }
 

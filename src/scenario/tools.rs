@@ -42,7 +42,8 @@ pub(super) fn tools(
             && servers.loading(&server.value).is_none()
         {
             let known: Vec<&str> = servers.all.iter().map(|server| server.name.as_str()).collect();
-            unknown_name(&server.value, server.span, "server", &known, sink);
+            let what = if is_agent { "server of this agent" } else { "server" };
+            unknown_name(&server.value, server.span, what, &known, sink);
         }
     }
     let one_at_a_time = raw.session.one_at_a_time.is_some_and(|at| at.value);
@@ -116,11 +117,18 @@ fn breaker(raw: &Raw, tools: &[Tool], is_agent: bool, sink: &Sink) -> Option<Bre
 pub(super) fn unknown_name(name: &str, span: Span, what: &str, known: &[&str], sink: &Sink) {
     let label = nearest(name, known).map_or_else(|| "unknown".to_owned(), |near| format!("did you mean \"{near}\"?"));
     let help = if known.is_empty() {
-        format!("the file has no {what}s")
+        match what {
+            "server of this agent" => "an agent has servers of its own, under [[agents.NAME.servers]]".to_owned(),
+            what => format!("the file has no {what}s"),
+        }
     } else {
-        format!("the {what}s are {}", known.join(", "))
+        format!("the {}s are {}", what.split(' ').next().unwrap_or(what), known.join(", "))
     };
-    complain(sink, Mistake::at(span, format!("there is no {what} \"{name}\"")).label(label).help(help));
+    let text = match what {
+        "server of this agent" => format!("this agent has no server \"{name}\""),
+        what => format!("there is no {what} \"{name}\""),
+    };
+    complain(sink, Mistake::at(span, text).label(label).help(help));
 }
 
 /// Kahn's order; what is left over lies on a cycle.

@@ -86,6 +86,10 @@ pub struct NodeTotals {
     pub turns: u64,
     /// Calls of tools.
     pub tool_calls: u64,
+    /// Executions of them.
+    pub executions: u64,
+    /// Those that were executed twice or more.
+    pub duplicates: u64,
     /// Tokens sent.
     pub input_tokens: u64,
     /// Tokens written.
@@ -106,6 +110,8 @@ impl NodeTotals {
             warm: u64::from(warm),
             turns: record.turns,
             tool_calls: record.tool_calls,
+            executions: record.executions,
+            duplicates: record.duplicates,
             input_tokens: record.input_tokens,
             output_tokens: record.output_tokens,
             cost: record.cost_input + record.cost_output + record.cost_tools,
@@ -122,6 +128,8 @@ impl AddAssign for NodeTotals {
         self.warm += other.warm;
         self.turns += other.turns;
         self.tool_calls += other.tool_calls;
+        self.executions += other.executions;
+        self.duplicates += other.duplicates;
         self.input_tokens += other.input_tokens;
         self.output_tokens += other.output_tokens;
         self.cost += other.cost;
@@ -225,13 +233,16 @@ impl AgentRoom {
     pub fn start_session(&mut self, nodes: usize) {
         self.nodes.clear();
         self.nodes.resize(nodes, NodeTotals::default());
-        self.start_run();
-    }
-
-    pub fn start_run(&mut self) {
         self.shared.clear();
         self.path.clear();
         (self.origin_s, self.phase) = (0.0, 0);
+    }
+
+    /// Before run `number` of a session, which begins at `origin_s` of its clock. What was cached is still there.
+    pub fn start_run(&mut self, number: u64, origin_s: f64) {
+        self.path.clear();
+        self.path.push((number, 0));
+        (self.origin_s, self.phase) = (origin_s, 0);
     }
 
     /// Before a phase that calls agents.
@@ -305,6 +316,7 @@ impl AgentRoom {
             *sum += NodeTotals::of(&record, now_s, session_starts_warm);
         }
         totals.agents += AgentSums::of(&record);
+        totals.agents_unserved += u64::from(!record.served);
         self.spare.push(room);
         (now_s, outcome == Outcome::Answered)
     }

@@ -67,6 +67,12 @@ impl Entry {
         *self = Self { cached_tokens, used_at_s: now_s, used: true };
     }
 
+    /// When tools and system were last read or written, if they are in the cache by themselves, s.
+    pub fn prefix_used_at_s(&self, cache: &Cache, parts: Parts) -> Option<f64> {
+        let prefix = parts.readable_prefix(cache);
+        (cache.enabled && self.used && prefix > 0 && self.cached_tokens >= prefix).then_some(self.used_at_s)
+    }
+
     /// The pings that are due by `now_s`: how many, and how many tokens each reads.
     pub fn due_pings(&self, cache: &Cache, now_s: f64) -> (u64, u64) {
         let tokens = round_down(cache, self.cached_tokens);

@@ -170,6 +170,11 @@ impl<'m, D: Draws> Session<'m, D> {
         }
     }
 
+    /// Says whether its first call finds tools and system in the cache, where that isn't left to chance.
+    pub fn begins_warm(&mut self, warm: Option<bool>) {
+        self.starts_warm = warm;
+    }
+
     /// The next step, where it is a turn and nothing else can happen: most of a run's steps, and the fast way to them.
     #[inline(always)]
     #[allow(clippy::inline_always)] // with `attempt`
@@ -399,7 +404,9 @@ impl<'m, D: Draws> Session<'m, D> {
         record.outcome = outcome;
         record.messages = self.message + u64::from(self.message_has_begun());
         record.turns = self.turn;
-        record.served = record.tools_found == record.tools_needed;
+        record.served = record.tools_found == record.tools_needed && phases.agents_unserved == 0;
+        record.elapsed_s = now_s;
+        record.prefix_used_at_s = self.entry.prefix_used_at_s(&self.model.cache, self.parts);
         record.gaps = (record.turns + record.summaries + record.searches).saturating_sub(1);
         // one attempt each; all other calls have been counted
         let plain_turns = self.turn - self.careful_turns;

@@ -40,6 +40,8 @@ pub struct PhaseTotals {
     pub duplicate_fees: PicoUsd,
     /// What the agents came to that were called.
     pub agents: AgentSums,
+    /// Those of their sessions that lacked a tool.
+    pub agents_unserved: u64,
 }
 
 /// One tool phase.
@@ -125,12 +127,12 @@ impl Workspace {
         }
     }
 
-    /// Before a further run of the same session.
-    pub fn start_run(&mut self) {
+    /// Before run `number` of a session, which begins at `origin_s` of its clock.
+    pub fn start_run(&mut self, number: u64, origin_s: f64) {
         self.spans.fill(Span::default());
         self.breakers.fill(BreakerState::default());
         self.code.fill(CodeUse::default());
-        self.agents.start_run();
+        self.agents.start_run(number, origin_s);
     }
 
     /// What each tool did since the session started.

@@ -120,8 +120,11 @@ pub struct Record {
     pub tools_needed: u64,
     pub tools_settled: u64,
     pub tools_found: u64,
-    /// Whether the last run found every tool that it needed.
+    /// Whether the last run found every tool that it needed, and so did the agents that it called.
     pub served: bool,
+    /// How long the last run took, the user's waits counted, s; and when it last used tools and system in the cache.
+    pub elapsed_s: f64,
+    pub prefix_used_at_s: Option<f64>,
     /// Pings that kept the cache warm.
     pub keep_alive_pings: u64,
     /// Tokens that they read.

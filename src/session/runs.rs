@@ -15,6 +15,12 @@ pub struct Run<'m, D> {
     pub draws: D,
     /// What the runs before it have used.
     pub before: Used,
+    /// Its number, from 0.
+    pub number: u64,
+    /// When it begins, the user's waits counted, s.
+    pub origin_s: f64,
+    /// Whether it finds tools and system in the cache, where an earlier run decides that.
+    pub warm: Option<bool>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +45,11 @@ pub struct Runs<'m, D> {
     draws: D,
     next: Next,
     before: Used,
+    /// Time so far, the user's waits counted, s; and when each model's prefix was last used: the main one's, the small
+    /// one's.
+    clock_s: f64,
+    used_at_s: [Option<f64>; 2],
+    is_small: bool,
     total: Record,
     bill: Bill,
 }
@@ -47,13 +58,24 @@ impl<'m, D: Draws + Copy> Runs<'m, D> {
     /// Of a session before its first run.
     pub fn new(model: &'m Model, draws: D) -> Self {
         let bill = Bill::default();
-        Self { model, draws, next: Next::Try, before: Used::default(), total: Record::default(), bill }
+        Self {
+            model,
+            draws,
+            next: Next::Try,
+            before: Used::default(),
+            clock_s: 0.0,
+            used_at_s: [None; 2],
+            is_small: false,
+            total: Record::default(),
+            bill,
+        }
     }
 
     /// The next run, until there is none.
     pub fn begin(&mut self) -> Option<Run<'m, D>> {
         let number = self.total.runs;
         let mut model = self.model;
+        self.is_small = false;
         match (self.next, &self.model.routing) {
             (Next::Nothing, _) => return None,
             (Next::Try, Some(routing)) => {
@@ -63,6 +85,7 @@ impl<'m, D: Draws + Copy> Runs<'m, D> {
                 self.next = if is_small { Next::Small { redo } } else { Next::Deciding };
                 self.total.tries += 1;
                 self.total.small_runs += u64::from(is_small);
+                self.is_small = is_small;
                 if is_small {
                     model = &routing.small;
                 }
@@ -74,11 +97,18 @@ impl<'m, D: Draws + Copy> Runs<'m, D> {
         }
         self.total.runs += 1;
         let draws = if number == 0 { self.draws } else { self.draws.child(Purpose::Run, number, 0) };
-        Some(Run { model, draws, before: self.before })
+        // the same model's prompt is cached as long as it lives, whatever ran in between
+        let used_at_s = self.used_at_s[usize::from(self.is_small)];
+        let is_warm = |used_at_s: f64| self.clock_s - used_at_s <= model.cache.prefix_lifetime_s;
+        let warm = used_at_s.filter(|used_at_s| is_warm(*used_at_s)).map(|_| true);
+        Some(Run { model, draws, before: self.before, number, origin_s: self.clock_s, warm })
     }
 
     /// Takes in a run that is over.
     pub fn ended(&mut self, record: &Record, bill: &Bill) {
+        let used_at_s = &mut self.used_at_s[usize::from(self.is_small)];
+        *used_at_s = record.prefix_used_at_s.map(|at_s| self.clock_s + at_s).or(*used_at_s);
+        self.clock_s += record.elapsed_s;
         self.total.add(record);
         self.bill.add(bill);
         self.before = Used {

@@ -1,7 +1,7 @@
 //! What is measured of each session, and which of it applies to a scenario.
 
 use crate::dist::{Dist, Whole};
-use crate::model::{Model, Tool};
+use crate::model::{Loading, Model, Tool};
 use crate::session::{Outcome, Record};
 
 /// What a number counts.
@@ -227,7 +227,8 @@ impl Quantity {
             Quantity::RefusedCalls => model.phase.breaker.is_some(),
             Quantity::BudgetStopped | Quantity::TotalTokens => model.budget.any(),
             Quantity::Runs => can_run_again(model),
-            Quantity::Searches | Quantity::ToolsSettled | Quantity::ToolsFound | Quantity::Served => model.searches(),
+            Quantity::Searches | Quantity::ToolsSettled | Quantity::ToolsFound => model.searches(),
+            Quantity::Served => any_below(model, &Model::searches),
             Quantity::SearchS => model.searches() && (model_takes_time(model) || search_takes_time(model)),
             Quantity::OwnInputUsd | Quantity::OwnOutputUsd | Quantity::OwnInputTokens | Quantity::OwnOutputTokens => {
                 model.has_agents()
@@ -283,7 +284,13 @@ fn sends_tokens(model: &Model) -> bool {
         || some(&prompt.task)
         || some(&model.output)
         || (!model.conversation.is_single() && some(&model.conversation.message))
-        || model.phase.tools.iter().any(|t| some(&t.result) || t.error_result_tokens > 0)
+        || model.phase.tools.iter().any(|t| some(&t.result) || t.error_result_tokens > 0 || finds_tokens(t))
+        || model.phase.code.iter().any(|server| server.read_tokens > 0)
+        || (model.searches() && model.search.as_ref().is_some_and(|search| search.output_tokens > 0))
+}
+
+fn finds_tokens(tool: &Tool) -> bool {
+    matches!(tool.loading, Loading::Search { appended_tokens } if appended_tokens > 0)
 }
 
 fn search_takes_time(model: &Model) -> bool {

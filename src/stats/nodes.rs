@@ -4,7 +4,7 @@ use super::moments::{Covariance, Estimate, Moments};
 use crate::session::{NodeTotals, Record};
 
 /// What is counted at a node, in the order of its columns.
-const COLUMNS: usize = 10;
+const COLUMNS: usize = 12;
 
 /// Columns that are reported per session of the main agent, and those that are ratios to the node's sessions.
 const SESSIONS: usize = 0;
@@ -23,6 +23,8 @@ fn columns(totals: &NodeTotals) -> [f64; COLUMNS] {
         totals.unanswered as f64,
         totals.warm as f64,
         totals.unserved as f64,
+        totals.executions as f64,
+        totals.duplicates as f64,
     ]
 }
 
@@ -32,6 +34,8 @@ pub(super) struct NodeSample {
     open: [Vec<f64>; COLUMNS],
     moments: [Moments; COLUMNS],
     per_session: [Covariance; COLUMNS],
+    /// Duplicates per call.
+    duplicates: Covariance,
 }
 
 /// One node's figures: the first six are means per session of the main agent, the last four per session of the node.
@@ -52,6 +56,10 @@ pub struct NodeSummary {
     pub warm: Option<Estimate>,
     /// Share of its sessions that lacked a tool that they had searched for.
     pub unserved: Option<Estimate>,
+    /// Executions of its tools' calls, per session of the main agent.
+    pub executions: Estimate,
+    /// Of its tools' calls, those that were executed twice or more.
+    pub duplicates_per_call: Option<Estimate>,
 }
 
 impl NodeSample {
@@ -74,6 +82,7 @@ impl NodeSample {
             *moments = Moments::of(column);
             *ratio = Covariance::of(column, sessions);
         }
+        self.duplicates = Covariance::of(&self.open[11], &self.open[5]);
     }
 
     pub fn merge(&mut self, next: &mut Self) {
@@ -83,6 +92,7 @@ impl NodeSample {
         for (mine, other) in self.per_session.iter_mut().zip(&next.per_session) {
             mine.merge(other);
         }
+        self.duplicates.merge(&next.duplicates);
         next.open.iter_mut().for_each(Vec::clear);
     }
 
@@ -100,6 +110,8 @@ impl NodeSample {
             unanswered: ratio(7, true),
             warm: ratio(8, true),
             unserved: ratio(9, true),
+            executions: mean(10),
+            duplicates_per_call: self.duplicates.ratio(true),
         }
     }
 }

@@ -528,3 +528,86 @@ fn a_tree_that_could_send_too_much_is_refused() {
             .unwrap_err();
     assert!(error.to_string().contains("the sizes overflow"), "{error}");
 }
+
+#[test]
+fn a_further_try_finds_the_prompt_cached() {
+    let text = |think: &str, outcome: &str| {
+        format!(
+            "{SIMPLE}[session]\nturns = 2\noutput = 100\n{think}[[tools]]\nname = \"t\"\nlatency = \"1s\"\n[outcome]\n{outcome}\n"
+        )
+    };
+    let cost = |answer: &Answer| mean(answer, "cost_input_usd") * 1e6;
+    // 1,000 written, then read with 100 written behind them; the second try reads them from the first
+    let (first, again) = (3_750.0 + 300.0 + 375.0, 300.0 + 300.0 + 375.0);
+    assert_close(cost(&run(&text("", "success = 0\nattempts = 3"), 200)), first + 2.0 * again, 1e-12);
+    let by_chance = run(&text("", "success = 0.5\nattempts = 3"), 20_000);
+    assert!(by_chance.checks.all_pass(), "{:#?}", by_chance.checks.checks);
+    assert!(by_chance.checks.checks.iter().any(|check| check.of == "cost_per_success_usd"));
+    // not on another model: its own prompt is written once more
+    let routed = format!(
+        "{SIMPLE}[session]\nturns = 1\noutput = 0\n[routing]\nshare = 1\nredo = 1\nsmall = {{ price = {{ input = 3 }} }}\n"
+    );
+    assert_close(cost(&run(&routed, 200)), 2.0 * 3_750.0, 1e-12);
+    let twice = format!("{routed}[outcome]\nsuccess = 0\nattempts = 2\n");
+    assert_close(cost(&run(&twice, 200)), 2.0 * 3_750.0 + 2.0 * 300.0, 1e-12);
+    // nor after its lifetime
+    let slow = text("", "success = 0\nattempts = 2").replace("[cache]", "[model]\nfirst_token = \"6m\"\n[cache]");
+    assert_close(cost(&run(&slow, 200)), 2.0 * (3_750.0 + 4_125.0), 1e-12);
+    // and the agents of a further try find theirs
+    let agents = format!(
+        "{SIMPLE}[session]\nturns = 2\noutput = 100\n[[tools]]\nname = \"a\"\nagent = \"A\"\ncalls = 2\n[agents.A]\nprompt = {{ system = 2000 }}\n\
+         session = {{ turns = 1, output = 50 }}\n[outcome]\nsuccess = 0\nattempts = 3\n"
+    );
+    assert_close(run(&agents, 200).summary.nodes[1].warm.unwrap().value, 2.0 / 3.0, 1e-12);
+}
+
+#[test]
+fn an_agent_that_lacks_a_tool_has_not_served() {
+    let text = format!(
+        "{SIMPLE}[session]\nturns = 2\noutput = 100\n[[tools]]\nname = \"a\"\nagent = \"A\"\nresult = 5\n[agents.A]\nprompt = {{ system = 2000 }}\n\
+         session = {{ turns = 2, output = 50 }}\nservers = [{{ name = \"s\", tools = 10, tokens_per_tool = 20, loading = \"search\" }}]\n\
+         tools = [{{ name = \"x\", server = \"s\", latency = \"1s\", lost_reply = 0.5, timeout = \"5s\", retry = {{ attempts = 3 }} }}]\n\
+         [tool_search]\nfound = 3\nhit_rate = 0.5\n[outcome]\nsuccess = 1\n"
+    );
+    let answer = run(&text, 2_000);
+    let served = rate(&answer, Rate::Served);
+    assert!((served - 0.5).abs() < 0.05, "{served}");
+    assert_eq!(rate(&answer, Rate::Success), served);
+    let node = &answer.summary.nodes[1];
+    assert_close(node.unserved.unwrap().value, 1.0 - served, 1e-12);
+    assert!(node.duplicates_per_call.unwrap().value > 0.1 && node.executions.value > 0.5);
+    let report = agent_sim::report::terminal(&answer, agent_sim::report::Style::Plain);
+    assert!(report.contains("Tool calls of the main agent") && report.contains("A: "), "{report}");
+    assert!(report.contains("of its tool calls ran twice") && report.contains("lacked a tool"), "{report}");
+}
+
+#[test]
+fn what_the_reader_should_know() {
+    let notes = |text: &str| crate::support::scenario(text).notes.join("\n");
+    let base = "[model]\nname = \"claude-sonnet-4-6\"\nfirst_token = \"1s\"\n[cache]\nlifetime = \"5m\"\n[session]\nturns = 3\noutput = 5\n\
+                [[tools]]\nname = \"ask\"\nagent = \"helper\"\n";
+    let said = notes(&format!("{base}[agents.helper]\nsession.turns = 1\nmodel.name = \"claude-haiku-4-5\"\n"));
+    for part in ["begins with no prompt of its own", "answers of \"ask\" are 0 tokens", "the times of its caller's"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let said =
+        notes(&format!("{base}result = 9\n[agents.helper]\nprompt.system = 900\nmodel.name = \"claude-haiku-4-5\"\n"));
+    assert!(said.contains("900 tokens with its tools, is below the smallest that its model caches, 4096"), "{said}");
+    let nested = |calls: u64| {
+        format!(
+            "{base}result = 9\ncalls = {calls}\n[agents.helper]\nprompt.system = 9000\ntools = [{{ name = \"deep\", agent = \"inner\", result = 4 }}]\n\
+             [agents.inner]\nprompt.system = 9000\nsession.turns = 1\n"
+        )
+    };
+    assert!(!notes(&nested(1)).contains("side by side") && notes(&nested(2)).contains("side by side"));
+    let small = "[routing]\nshare = 0.5\nsmall.model.name = \"claude-haiku-4-5\"\n";
+    assert!(
+        notes(&format!("{base}result = 9\n{small}[agents.helper]\nprompt.system = 9000\n"))
+            .contains("small model takes as long")
+    );
+    assert!(notes("[session]\nturns = 1\n[[tools]]\nname = \"t\"\n").contains("never calls a tool"));
+    let found = "[session]\nturns = 2\n[[servers]]\nname = \"s\"\ntools = 3\ntokens_per_tool = 10\nloading = \"search\"\n[[tools]]\nname = \"t\"\n\
+                 server = \"s\"\n[tool_search]\nfound = 5\n";
+    assert!(notes(found).contains("one search appends 3 definitions, not 5"));
+    assert_eq!(mean(&run(found, 200), "input_tokens"), 30.0);
+}

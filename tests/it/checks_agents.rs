@@ -143,7 +143,7 @@ fn routing_and_outcomes() {
     let all = fan_out(
         "3",
         "6",
-        "lifetime = \"5m\"\n[routing]\nshare = 0.3\nredo = 0.5\nsmall.price.input = 1\n[outcome]\nsuccess = 0.7\nattempts = 2",
+        "lifetime = \"off\"\n[routing]\nshare = 0.3\nredo = 0.5\nsmall.price.input = 1\n[outcome]\nsuccess = 0.7\nattempts = 2",
     );
     caught(&all, "routing", 40_000, |model| agent(model).turns = Whole::constant(5));
     caught(&all, "outcome.pass_k", 40_000, |model| model.success.as_mut().unwrap().attempts = 3);

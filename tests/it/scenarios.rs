@@ -432,7 +432,7 @@ fn architectures_come_out_as_the_readme_says() {
     use agent_sim::report::{money, seconds, whole};
     let readme = std::fs::read_to_string(crate::support::root().join("README.md")).unwrap();
     for (name, words) in ARCHITECTURES {
-        let answer = few(&format!("architectures/{name}.toml"), None, 20_000);
+        let answer = answer(shipped_scenario(&format!("architectures/{name}.toml"), None));
         assert!(answer.checks.all_pass(), "{name}: {:#?}", answer.checks.checks);
         let nodes = &answer.summary.nodes;
         let calls = match answer.summary.metric("tool_searches") {

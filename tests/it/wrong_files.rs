@@ -83,3 +83,13 @@ fn more_than_fifty_mistakes_are_counted() {
         Scenario::parse(&lines, "x.toml", std::path::Path::new(""), &Request::default()).unwrap_err().render(false);
     assert!(error.contains("… and 31 more") && error.contains("81 mistakes"), "{error}");
 }
+
+#[test]
+fn set_makes_no_agents() {
+    let text = "[session]\nturns = 3\n[[tools]]\nname = \"ask\"\nagent = \"web\"\n[agents.web]\nprompt.system = 5\n";
+    let sets = ["agents.wbe.session.turns=5".to_owned()];
+    let error = Scenario::parse(text, "a.toml", "".as_ref(), &Request { sets: &sets, strategy: None }).unwrap_err();
+    assert!(error.to_string().contains("there is no agent \"wbe\""), "{error}");
+    let sets = ["agents.web.session.turns=5".to_owned()];
+    assert!(Scenario::parse(text, "a.toml", "".as_ref(), &Request { sets: &sets, strategy: None }).is_ok());
+}

@@ -48,6 +48,12 @@ pub enum Error {
         "{0} has no strategies to compare; add [strategies.NAME] with what is to be different, or give a second file"
     )]
     NothingToCompare(String),
+    /// There is no grid.
+    #[error("{0} has no [sweep]; say what to change: --over session.turns=10,50,100")]
+    NothingToSweep(String),
+    /// A grid that can't be played.
+    #[error("{0}")]
+    Sweep(String),
     /// A metric that can't be compared.
     #[error("there is no metric `{name}`{}", .nearest.as_ref().map_or(String::new(), |n| format!("; did you mean `{n}`?")))]
     UnknownMetric {
@@ -77,6 +83,8 @@ impl Error {
             | Error::Unpaired(..)
             | Error::TooManyToCompare(_)
             | Error::NothingToCompare(_)
+            | Error::NothingToSweep(_)
+            | Error::Sweep(_)
             | Error::UnknownMetric { .. }
             | Error::Threshold(_) => 2,
             _ => 1,

@@ -6,7 +6,9 @@ use crate::engine::{self, Play};
 use crate::model::Loading;
 use crate::model::Model;
 use crate::scenario::Scenario;
-use crate::stats::{Costs, Estimate, MOST_EXACT_SESSIONS, Metric, Paired, Sample, Summary, TurnCosts, next_size};
+use crate::stats::{
+    Costs, Estimate, MOST_EXACT_SESSIONS, Metric, Paired, Sample, Statistic, Summary, TurnCosts, next_size,
+};
 
 /// Hears how far a run is.
 pub trait Progress: Sync {
@@ -218,4 +220,98 @@ pub fn compare(
         }
     }
     Ok(Comparison { answers, pairs })
+}
+
+/// A grid of settings, played on the same sessions.
+#[derive(Debug, Clone)]
+pub struct Sweep {
+    /// The scenario's title.
+    pub title: String,
+    /// Its file.
+    pub file: String,
+    /// The seed of every point.
+    pub seed: u64,
+    /// The keys that are set.
+    pub keys: Vec<String>,
+    /// What is shown of every point: name and statistic.
+    pub statistics: Vec<(String, Statistic)>,
+    /// The points, the last key changing first.
+    pub points: Vec<SweepPoint>,
+}
+
+/// One point of a grid.
+#[derive(Debug, Clone)]
+pub struct SweepPoint {
+    /// Key and value, as written.
+    pub settings: Vec<(String, String)>,
+    /// Its figures.
+    pub summary: Summary,
+    /// What its sessions are beyond those of the first point, for the metrics whose mean is shown.
+    pub against_first: Vec<(Metric, Paired)>,
+    /// Whether every closed form that applies agrees.
+    pub checks_pass: bool,
+}
+
+impl SweepPoint {
+    /// `session.turns=10, cache.lifetime=5m`.
+    pub fn name(&self) -> String {
+        self.settings.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Plays the points of a grid, each on the same sessions. With `precision` the first decides how many.
+///
+/// # Errors
+/// Where the points don't share seed and sessions, are too long for every session's values to be kept, or the threads
+/// can't be had.
+pub fn sweep(
+    points: Vec<(Vec<(String, String)>, Scenario)>,
+    statistics: Vec<(String, Statistic)>,
+    options: Options,
+    progress: &dyn Progress,
+) -> Result<Sweep, Error> {
+    let mut sweep =
+        Sweep { title: String::new(), file: String::new(), seed: 0, keys: Vec::new(), statistics, points: Vec::new() };
+    let means: Vec<Metric> = sweep
+        .statistics
+        .iter()
+        .filter_map(|(_, statistic)| if let Statistic::Mean(metric) = statistic { Some(*metric) } else { None })
+        .collect();
+    let mut first: Option<Answer> = None;
+    for (settings, mut scenario) in points {
+        if let Some(first) = &first {
+            let run = &first.scenario.run;
+            if scenario.run.seed != run.seed || scenario.run.sessions != run.sessions {
+                return Err(Error::Unpaired(scenario.file, first.scenario.file.clone()));
+            }
+            scenario.run.sessions = first.summary.sessions;
+            scenario.run.precision.clear();
+        }
+        if scenario.run.sessions > MOST_EXACT_SESSIONS {
+            return Err(Error::TooManyToCompare(scenario.run.sessions));
+        }
+        let answer = simulate(scenario, options, progress)?;
+        let against = first.as_ref().unwrap_or(&answer);
+        let seed = against.scenario.run.seed;
+        let against_first = means
+            .iter()
+            .filter(|metric| metric.applies(&answer.scenario.model) && metric.applies(&against.scenario.model))
+            .filter_map(|metric| {
+                let (values, first) = (answer.sample.values(*metric)?, against.sample.values(*metric)?);
+                Some((*metric, Paired::new(&values, &first, &[], |number| engine::rng::replicate(seed, number))))
+            })
+            .collect();
+        if first.is_none() {
+            sweep.title.clone_from(&answer.scenario.title);
+            sweep.file.clone_from(&answer.scenario.file);
+            sweep.seed = seed;
+            sweep.keys = settings.iter().map(|(key, _)| key.clone()).collect();
+        }
+        let checks_pass = answer.checks.all_pass();
+        sweep.points.push(SweepPoint { settings, summary: answer.summary.clone(), against_first, checks_pass });
+        if first.is_none() {
+            first = Some(answer);
+        }
+    }
+    Ok(sweep)
 }

@@ -6,6 +6,7 @@
 mod costs;
 mod latency;
 mod scale;
+mod sweep;
 
 use std::path::{Path, PathBuf};
 
@@ -15,6 +16,7 @@ use plotters::prelude::*;
 
 pub use costs::{CostByTurn, CostDistribution};
 pub use latency::TailCurve;
+pub use sweep::{SweepLine, SweepLines};
 
 use crate::Error;
 

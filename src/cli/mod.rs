@@ -8,6 +8,7 @@ mod output;
 mod prices;
 mod progress;
 mod run;
+mod sweep;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -45,6 +46,7 @@ Start here:
   agent-sim run scenario.toml                 what it costs and how long it takes
   agent-sim run scenario.toml --set cache.lifetime=1h
   agent-sim compare scenario.toml             its strategies, on the same sessions
+  agent-sim sweep scenario.toml --over session.turns=10,50,100
   agent-sim check scenario.toml               hold the simulation against closed forms
   agent-sim prices claude-sonnet-4-6          one model's prices, with their source
 
@@ -56,6 +58,8 @@ enum Command {
     Run(run::Run),
     /// Hold a scenario's strategies, or two files, side by side on the same sessions
     Compare(compare::Compare),
+    /// Play a scenario over a grid of settings, on the same sessions
+    Sweep(sweep::SweepCommand),
     /// Hold every closed form that applies against the simulation
     Check(check::Check),
     /// Write a commented scenario to start from
@@ -66,7 +70,7 @@ enum Command {
     Completions(completions::Completions),
 }
 
-/// What `run`, `compare` and `check` have in common.
+/// What the commands that play a scenario have in common.
 #[derive(Debug, Args)]
 struct Which {
     /// The scenario file
@@ -91,7 +95,13 @@ impl Which {
     }
 
     fn load_file(&self, file: &Path, strategy: Option<&str>) -> Result<Scenario, Error> {
+        self.load_with(file, strategy, &[])
+    }
+
+    /// With more to set, after what the arguments set.
+    fn load_with(&self, file: &Path, strategy: Option<&str>, more: &[String]) -> Result<Scenario, Error> {
         let mut sets = self.set.clone();
+        sets.extend_from_slice(more);
         sets.extend(self.sessions.iter().map(|n| format!("run.sessions={n}")));
         sets.extend(self.seed.iter().map(|n| format!("run.seed={n}")));
         Ok(Scenario::load(file, &Request { sets: &sets, strategy })?)
@@ -140,6 +150,7 @@ pub fn run(cli: Cli) -> Result<ExitCode, Error> {
     match cli.command {
         Command::Run(command) => command.run(),
         Command::Compare(command) => command.run(),
+        Command::Sweep(command) => command.run(),
         Command::Check(command) => command.run(),
         Command::Init(command) => command.run(),
         Command::Prices(command) => command.run(),

@@ -6,6 +6,7 @@ mod format;
 mod json;
 mod markdown;
 mod prices;
+mod sweep;
 mod system;
 mod terminal;
 mod wording;
@@ -16,6 +17,7 @@ pub use format::{money, seconds, whole};
 pub use json::{SCHEMA, compare_json, json};
 pub use markdown::markdown;
 pub use prices::{price_details, price_table};
+pub use sweep::{sweep_csv, sweep_json, sweep_terminal};
 pub use terminal::terminal;
 
 /// Whether headings and warnings stand out.

@@ -16,7 +16,7 @@ pub struct Change {
 }
 
 /// What says nothing about the sessions.
-const ABOUT: [&str; 2] = ["title", "strategies"];
+const ABOUT: [&str; 3] = ["title", "strategies", "sweep"];
 
 /// The differences between two files.
 pub(super) fn changes(from: &Table, to: &Table) -> Vec<Change> {
@@ -60,7 +60,7 @@ fn collect(path: &str, node: &Node, into: &mut BTreeMap<String, String>) {
 }
 
 /// A value as TOML.
-fn text(node: &Node) -> String {
+pub(super) fn text(node: &Node) -> String {
     match &node.data {
         Data::String(text) => format!("\"{text}\""),
         Data::Integer(Some(number)) => number.to_string(),

@@ -17,7 +17,7 @@ use crate::model::{Agent, Loading, Model, Routing};
 const MOST_NODES: usize = 256;
 
 /// What belongs to a run or to the user's conversation, and isn't an agent's or the small model's.
-const OF_THE_RUN: [&str; 6] = ["title", "run", "strategies", "volume", "outcome", "thresholds"];
+const OF_THE_RUN: [&str; 7] = ["title", "run", "strategies", "volume", "outcome", "thresholds", "sweep"];
 
 /// What an agent doesn't take over from its caller.
 const OWN: [&str; 4] = ["prompt", "servers", "tools", "routing"];

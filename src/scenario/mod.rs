@@ -28,6 +28,7 @@ pub use loadings::ServerLoadings;
 use mistake::Mistakes;
 pub use mistake::{Mistake, ScenarioError, SourceText};
 pub use servers::SEARCH_TOOL;
+pub use tree::split_values;
 use tree::{Data, Table};
 
 use crate::model::Model;
@@ -60,6 +61,8 @@ pub struct Scenario {
     pub tools: Vec<String>,
     /// `[volume]`.
     pub sessions_per_month: Option<u64>,
+    /// `[sweep]`: keys and their values, as TOML.
+    pub sweep: Vec<(String, Vec<String>)>,
     /// The tree of agents as a walk through it meets them: the main agent first, each before the agents that it calls.
     pub agents: Vec<AgentNode>,
     /// The row of the price sheet that is used, if a model is named.
@@ -308,6 +311,7 @@ fn build(
         servers: resolved.servers,
         tools: resolved.tools,
         sessions_per_month: raw.sessions_per_month.map(|at| at.value),
+        sweep: raw.sweep,
         agents: nodes,
         price: resolved.price,
         small_price,

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use super::changes::text as value_text;
 use super::distribution::{Measure, distribution};
 use super::mistake::Mistake;
 use super::raw_agents::{RawOutcome, RawRouting, RawSearch, read_outcome, read_routing, read_search};
@@ -35,6 +36,8 @@ pub(super) struct Raw {
     pub search: Option<RawSearch>,
     pub routing: Option<RawRouting>,
     pub outcome: Option<RawOutcome>,
+    /// (key, values as TOML)
+    pub sweep: Vec<(String, Vec<String>)>,
     /// (metric, bound)
     pub thresholds: Vec<At<(String, String)>>,
     /// Names of the agents.
@@ -188,7 +191,7 @@ impl RawBudget {
 /// Reads all sections. `folder` is where the scenario's own files are looked for.
 pub(super) fn read(root: &Table, folder: &Path, sink: &Sink) -> Raw {
     let mut top = Reader::new(root, "the scenario", sink);
-    top.later(&["fleet", "herd", "sweep"]);
+    top.later(&["fleet", "herd"]);
     let strategies = names_in(&mut top, "strategies", sink);
     let agents = names_in(&mut top, "agents", sink);
     let raw = Raw {
@@ -221,6 +224,13 @@ pub(super) fn read(root: &Table, folder: &Path, sink: &Sink) -> Raw {
         search: read_search(&mut top, folder),
         routing: read_routing(&mut top),
         outcome: read_outcome(&mut top),
+        sweep: {
+            let mut axes = Vec::new();
+            if let Some(table) = top.node("sweep").and_then(|node| as_table(node, "sweep", sink)) {
+                read_sweep("", table, &mut axes, sink);
+            }
+            axes
+        },
         thresholds: top.table("thresholds", "[thresholds]", |r| read_thresholds(r, sink)).unwrap_or_default(),
         agents,
         strategies,
@@ -279,6 +289,23 @@ fn read_run(mut reader: Reader<'_>, sink: &Sink) -> RawRun {
     };
     reader.finish();
     run
+}
+
+/// `"session.turns" = [10, 50, 200]`, or with the sections as tables.
+fn read_sweep(path: &str, table: &Table, axes: &mut Vec<(String, Vec<String>)>, sink: &Sink) {
+    for (key, node) in &table.entries {
+        let path = if path.is_empty() { key.name.clone() } else { format!("{path}.{}", key.name) };
+        match &node.data {
+            Data::Table(inner) => read_sweep(&path, inner, axes, sink),
+            Data::Array(values) if !values.is_empty() => axes.push((path, values.iter().map(value_text).collect())),
+            _ => complain(
+                sink,
+                Mistake::at(node.span, format!("`{path}` must be a list of values"))
+                    .label(format!("this is {}", node.kind()))
+                    .help(format!("for example \"{path}\" = [10, 50, 200]")),
+            ),
+        }
+    }
 }
 
 /// `"cost_usd.p95" = "< 1.50"`, or with the metric as a table: `cost_usd.p95 = "< 1.50"`.

@@ -218,6 +218,26 @@ impl Table {
     }
 }
 
+/// Values apart at their commas, but not inside brackets, braces or quotes.
+pub fn split_values(text: &str) -> Vec<String> {
+    let (mut values, mut value, mut depth, mut quoted) = (Vec::new(), String::new(), 0_i32, false);
+    for letter in text.chars() {
+        match letter {
+            '"' => quoted = !quoted,
+            '[' | '{' if !quoted => depth += 1,
+            ']' | '}' if !quoted => depth -= 1,
+            ',' if !quoted && depth == 0 => {
+                values.push(std::mem::take(&mut value).trim().to_owned());
+                continue;
+            }
+            _ => {}
+        }
+        value.push(letter);
+    }
+    values.push(value.trim().to_owned());
+    values
+}
+
 /// Reads one `--set key.path=value`. A value that isn't TOML by itself (`1h`, `off`) is taken as a text.
 pub(super) fn parse_set(source: usize, text: &str, mistakes: &mut Mistakes) -> Option<(Vec<Key>, Node)> {
     let whole = Span { source, start: 0, end: text.len() };

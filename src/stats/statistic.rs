@@ -1,6 +1,6 @@
 //! One number of an answer, by name: `cost_usd.p95`, `turn_latency_s.mean`, `cache_hit`.
 
-use super::metric::{Metric, Rate};
+use super::metric::{Metric, Rate, Unit};
 use super::quantile::{QUANTILES, quantile_name};
 use super::summary::{MetricSummary, Summary, TurnMetric};
 use crate::model::Model;
@@ -83,6 +83,21 @@ impl Statistic {
             Self::TurnMean(metric) | Self::TurnQuantile(metric, _) => metric.rate().applies(model),
             Self::Rate(rate) => rate.applies(model),
         }
+    }
+
+    /// What it counts; nothing of a rate.
+    pub fn unit(self) -> Option<Unit> {
+        match self {
+            Self::Mean(metric) | Self::Quantile(metric, _) => Some(metric.quantity().unit()),
+            Self::TurnMean(_) | Self::TurnQuantile(..) => Some(Unit::Seconds),
+            Self::Rate(Rate::CostPerSuccess) => Some(Unit::Usd),
+            Self::Rate(_) => None,
+        }
+    }
+
+    /// Whether it is a share, between 0 and 1.
+    pub fn is_share(self) -> bool {
+        matches!(self, Self::Rate(rate) if rate.is_at_most_one())
     }
 
     /// What an answer says of it; nothing where there were no values.

@@ -368,3 +368,82 @@ fn thresholds_decide_the_exit_code() {
     assert_eq!(compared.status.code(), Some(3));
     assert!(out(&compared).contains("uncached: cost_usd.mean <= 2: 4.65: NOT kept"), "{}", out(&compared));
 }
+
+#[test]
+fn a_grid_of_settings() {
+    let grid = ["--over", "session.turns=10,50", "--over", "cache.lifetime=off,5m"];
+    let run = |more: &[&str]| {
+        agent_sim(&[&["sweep", "scenarios/fifty-turns.toml", "--sessions", "500"][..], &grid, more].concat())
+    };
+    insta::assert_snapshot!("grid", out(&run(&[])));
+    // each point is the scenario with its settings
+    let report: serde_json::Value = serde_json::from_slice(&run(&["--format", "json"]).stdout).unwrap();
+    let points = report["points"].as_array().unwrap();
+    assert_eq!(points.len(), 4);
+    for point in points {
+        let set = |key: &str| format!("{key}={}", point["settings"][key].as_str().unwrap());
+        let sets = [set("session.turns"), set("cache.lifetime")];
+        let args = [
+            "run",
+            "scenarios/fifty-turns.toml",
+            "--sessions",
+            "500",
+            "--format",
+            "json",
+            "--set",
+            &sets[0],
+            "--set",
+            &sets[1],
+        ];
+        let alone: serde_json::Value = serde_json::from_slice(&agent_sim(&args).stdout).unwrap();
+        let metrics = &alone["strategies"][0]["metrics"];
+        assert_eq!(point["metrics"][0]["value"], metrics["cost_usd"]["mean"]);
+        assert_eq!(point["metrics"][2]["value"], metrics["latency_s"]["p99"]);
+    }
+    let csv = out(&run(&["--format", "csv", "--metric", "cost_usd.mean", "--metric", "cache_hit"]));
+    let lines: Vec<&str> = csv.lines().collect();
+    assert_eq!(
+        lines[0],
+        "session.turns,cache.lifetime,metric,value,low,high,difference,difference_low,difference_high"
+    );
+    assert_eq!(lines.len(), 1 + 8);
+    assert!(lines[7].starts_with("50,5m,cost_usd.mean,0.8538"), "{csv}");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    assert!(run(&["-o", path]).status.success());
+    for name in ["sweep.csv", "sweep.json", "sweep-cost_usd.mean.svg", "sweep-latency_s.p99.svg"] {
+        assert!(folder.path().join(name).exists(), "{name}");
+    }
+    // the file's own grid, and the same from the command line
+    let file = folder.path().join("grid.toml");
+    let text = "[session]\nturns = 3\noutput = 5\n[price]\ninput = 1\noutput = 2\n[sweep]\n\"session.turns\" = [1, 2, { geometric = { mean = 3 } }]\n";
+    std::fs::write(&file, text).unwrap();
+    let file = file.to_str().unwrap();
+    let own = agent_sim(&["sweep", file, "--sessions", "200", "--metric", "cost_usd.mean", "--format", "csv"]);
+    let over = "session.turns=1,2,{ geometric = { mean = 3 } }";
+    let given = agent_sim(&[
+        "sweep",
+        file,
+        "--sessions",
+        "200",
+        "--metric",
+        "cost_usd.mean",
+        "--format",
+        "csv",
+        "--over",
+        over,
+    ]);
+    assert_eq!((out(&own), out(&own).lines().count()), (out(&given), 4));
+    for (args, said) in [
+        (&["--over", "session.turns"][..], "must be a key and its values"),
+        (&["--over", "session.turns=1,,2"], "must be a key and its values"),
+        (&["--over", "run.seed=1,2"], "can't change `run.seed`"),
+        (&["--over", "session.turns=1,many"], "must be a number"),
+        (&["--over", "session.turns=1,2", "--metric", "cost"], "there is no metric or rate `cost`"),
+        (&[], "has no [sweep]"),
+    ] {
+        let output = agent_sim(&[&["sweep", "scenarios/w1.toml", "--sessions", "100"][..], args].concat());
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(err(&output).contains(said), "{args:?}: {}", err(&output));
+    }
+}

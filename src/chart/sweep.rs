@@ -1,0 +1,79 @@
+//! One figure against a setting, with a line for each value of a second one.
+
+use plotters::coord::Shift;
+use plotters::prelude::*;
+
+use super::{BLUE, Chart, FONT, GREY, LIGHT, ORANGE, Outcome, axis, legend, titled};
+
+/// "How does the cost rise with the number of turns, with the cache and without?"
+#[derive(Debug, Clone)]
+pub struct SweepLines {
+    /// Title of the scenario.
+    pub title: String,
+    /// What is drawn.
+    pub subtitle: String,
+    /// What the horizontal axis shows.
+    pub x_name: String,
+    /// Names of its places, where they are no numbers: the points' x are then 0, 1, ….
+    pub places: Option<Vec<String>>,
+    /// The lines, from left to right.
+    pub lines: Vec<SweepLine>,
+    /// How a value is written.
+    pub shown: fn(f64) -> String,
+}
+
+/// One line.
+#[derive(Debug, Clone, Default)]
+pub struct SweepLine {
+    /// What it is called.
+    pub name: String,
+    /// (x, value, lower, upper)
+    pub points: Vec<(f64, f64, f64, f64)>,
+}
+
+/// Okabe and Ito's other colours.
+const COLOURS: [RGBColor; 6] =
+    [BLUE, ORANGE, RGBColor(0, 158, 115), RGBColor(204, 121, 167), RGBColor(230, 159, 0), RGBColor(86, 180, 233)];
+
+impl Chart for SweepLines {
+    fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>) -> Outcome<DB> {
+        let plot = titled(area, &self.title, &self.subtitle)?;
+        let points = || self.lines.iter().flat_map(|line| &line.points);
+        let top = points().map(|p| p.3).fold(0.0, f64::max);
+        let (left, right) = points().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, r), p| (l.min(p.0), r.max(p.0)));
+        let room = ((right - left) * 0.04).max(if right > left { 0.0 } else { 0.5 });
+        let mut chart = ChartBuilder::on(&plot)
+            .x_label_area_size(44)
+            .y_label_area_size(76)
+            .build_cartesian_2d((left - room)..(right + room), 0.0..(top * 1.25).max(1e-12))?;
+        let place = |x: &f64| match &self.places {
+            Some(places) if (x - x.round()).abs() < 1e-9 => {
+                places.get(x.round().max(0.0) as usize).cloned().unwrap_or_default()
+            }
+            Some(_) => String::new(),
+            None => axis(format!("{x:.4}")),
+        };
+        chart
+            .configure_mesh()
+            .light_line_style(TRANSPARENT)
+            .bold_line_style(LIGHT)
+            .axis_style(GREY)
+            .x_desc(self.x_name.clone())
+            .x_labels(self.places.as_ref().map_or(8, |places| places.len().max(2)))
+            .x_label_formatter(&place)
+            .y_label_formatter(&|y| axis((self.shown)(*y)))
+            .label_style((FONT, 13))
+            .axis_desc_style((FONT, 13))
+            .draw()?;
+        for (SweepLine { name, points }, colour) in self.lines.iter().zip(COLOURS.into_iter().cycle()) {
+            let band: Vec<(f64, f64)> =
+                points.iter().map(|p| (p.0, p.3)).chain(points.iter().rev().map(|p| (p.0, p.2))).collect();
+            chart.draw_series([Polygon::new(band, colour.mix(0.2).filled())])?;
+            chart
+                .draw_series(LineSeries::new(points.iter().map(|p| (p.0, p.1)), colour.stroke_width(2)).point_size(3))?
+                .label(name)
+                .legend(move |(x, y)| PathElement::new([(x, y), (x + 22, y)], colour.stroke_width(2)));
+        }
+        legend(&mut chart, SeriesLabelPosition::UpperLeft)
+    }
+}

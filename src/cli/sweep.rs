@@ -1,0 +1,189 @@
+//! `agent-sim sweep`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+
+use super::Which;
+use super::output::{Folder, print};
+use super::progress::Bar;
+use crate::Error;
+use crate::chart::{self, SweepLine, SweepLines};
+use crate::report::{self, Style};
+use crate::scenario::split_values;
+use crate::simulate::{Sweep, sweep};
+use crate::stats::{Statistic, Unit};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum GridFormat {
+    /// A table for a person
+    Terminal,
+    /// JSON, and nothing else on standard output
+    Json,
+    /// A line for each point and metric
+    Csv,
+}
+
+/// The most points of a grid.
+const MOST_POINTS: usize = 1_000;
+
+/// Play a scenario over a grid of settings, on the same sessions
+///
+/// Each point meets the same turns, outputs, latencies and failures, so that what differs between two of them is what was
+/// set. Without --over the file's [sweep] is taken.
+#[derive(Debug, Args)]
+pub(super) struct SweepCommand {
+    #[command(flatten)]
+    which: Which,
+    /// A key and its values, as often as you like: --over session.turns=10,50,100 --over cache.lifetime=off,5m,1h
+    #[arg(long, value_name = "KEY=VALUES")]
+    over: Vec<String>,
+    /// A figure to show, as often as you like (`cost_usd.mean`, `latency_s.p50`, `latency_s.p99`)
+    #[arg(long, value_name = "NAME")]
+    metric: Vec<String>,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = GridFormat::Terminal)]
+    format: GridFormat,
+    /// Write sweep.csv, sweep.json and a chart for each figure (SVG and PNG) into this folder too
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+}
+
+impl SweepCommand {
+    pub fn run(self) -> Result<ExitCode, Error> {
+        let base = self.which.load(None)?;
+        let axes: Vec<(String, Vec<String>)> = if self.over.is_empty() {
+            base.sweep.clone()
+        } else {
+            self.over.iter().map(|over| read_axis(over)).collect::<Result<_, Error>>()?
+        };
+        if axes.is_empty() {
+            return Err(Error::NothingToSweep(base.file));
+        }
+        let points = axes.iter().map(|(_, values)| values.len()).product::<usize>();
+        if points > MOST_POINTS {
+            return Err(Error::Sweep(format!("the grid has {points} points; {MOST_POINTS} is the most")));
+        }
+        if let Some((key, _)) = axes.iter().find(|(key, _)| key.starts_with("run.")) {
+            return Err(Error::Sweep(format!(
+                "a sweep can't change `{key}`: its points are compared on the same sessions"
+            )));
+        }
+        let names = if self.metric.is_empty() {
+            ["cost_usd.mean", "latency_s.p50", "latency_s.p99"].map(str::to_owned).to_vec()
+        } else {
+            self.metric.clone()
+        };
+        let mut statistics = Vec::new();
+        for name in names {
+            statistics.push((name.clone(), Statistic::parse(&name).map_err(|error| Error::Sweep(error.to_string()))?));
+        }
+        let folder = self.output.as_deref().map(Folder::open).transpose()?;
+        let mut scenarios = Vec::new();
+        for settings in grid(&axes) {
+            let sets: Vec<String> = settings.iter().map(|(key, value)| format!("{key}={value}")).collect();
+            scenarios.push((settings, self.which.load_with(&self.which.file, None, &sets)?));
+        }
+        let bar = Bar::new();
+        let swept = sweep(scenarios, statistics, self.which.options(), &bar)?;
+        drop(bar);
+        if let Some(folder) = folder {
+            write_all(&swept, folder)?;
+        }
+        print(&match self.format {
+            GridFormat::Terminal => report::sweep_terminal(&swept, Style::Colour),
+            GridFormat::Json => report::sweep_json(&swept).map_err(|e| Error::Output(e.into()))?,
+            GridFormat::Csv => csv_text(&swept)?,
+        })?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn csv_text(swept: &Sweep) -> Result<String, Error> {
+    report::sweep_csv(swept).map_err(|e| Error::Output(std::io::Error::other(e)))
+}
+
+fn read_axis(over: &str) -> Result<(String, Vec<String>), Error> {
+    let wrong = || Error::Sweep(format!("`{over}` must be a key and its values, as in --over session.turns=10,50,100"));
+    let (key, values) = over.split_once('=').ok_or_else(wrong)?;
+    let values = split_values(values);
+    if key.trim().is_empty() || values.iter().any(String::is_empty) {
+        return Err(wrong());
+    }
+    Ok((key.trim().to_owned(), values))
+}
+
+/// All combinations, the last key changing first.
+fn grid(axes: &[(String, Vec<String>)]) -> Vec<Vec<(String, String)>> {
+    axes.iter().fold(vec![Vec::new()], |points, (key, values)| {
+        let longer = |point: &Vec<(String, String)>| {
+            let point = point.clone();
+            values.iter().map(move |value| {
+                let mut point = point.clone();
+                point.push((key.clone(), value.clone()));
+                point
+            })
+        };
+        points.iter().flat_map(longer).collect()
+    })
+}
+
+fn write_all(swept: &Sweep, mut folder: Folder) -> Result<(), Error> {
+    folder.write("sweep.csv", &csv_text(swept)?)?;
+    folder.write("sweep.json", &report::sweep_json(swept).map_err(|e| Error::Output(e.into()))?)?;
+    for (name, statistic) in &swept.statistics {
+        if let Some(lines) = lines(swept, name, *statistic) {
+            let written = chart::write(&lines, folder.path(), &format!("sweep-{name}"))?;
+            folder.add(written);
+        }
+    }
+    folder.close(&[]);
+    Ok(())
+}
+
+/// The first key from left to right, a line for each combination of the others.
+fn lines(swept: &Sweep, name: &str, statistic: Statistic) -> Option<SweepLines> {
+    let key = swept.keys.first()?;
+    let number = |text: &str| text.replace('_', "").parse::<f64>().ok();
+    let mut places: Vec<String> = Vec::new();
+    for point in &swept.points {
+        let value = &point.settings.first()?.1;
+        if !places.contains(value) {
+            places.push(value.clone());
+        }
+    }
+    let numbers: Option<Vec<f64>> = places.iter().map(|place| number(place)).collect();
+    let mut lines: Vec<SweepLine> = Vec::new();
+    for point in &swept.points {
+        let reading = statistic.read(&point.summary)?;
+        let ((_, value), others) = point.settings.split_first()?;
+        let place = places.iter().position(|place| place == value)?;
+        let x = numbers.as_ref().and_then(|numbers| numbers.get(place).copied()).unwrap_or(place as f64);
+        let label = match others {
+            [] => name.to_owned(),
+            others => others.iter().map(|(key, value)| format!("{key} = {value}")).collect::<Vec<_>>().join(", "),
+        };
+        let [low, high] = if reading.ci95[0].is_nan() { [reading.value; 2] } else { reading.ci95 };
+        let entry = (x, reading.value, low, high);
+        match lines.iter_mut().find(|line| line.name == label) {
+            Some(line) => line.points.push(entry),
+            None => lines.push(SweepLine { name: label, points: vec![entry] }),
+        }
+    }
+    for line in &mut lines {
+        line.points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    }
+    Some(SweepLines {
+        title: swept.title.clone(),
+        subtitle: format!("{name} against {key}, with its 95 % interval"),
+        x_name: key.clone(),
+        places: numbers.is_none().then_some(places),
+        lines,
+        shown: match statistic.unit() {
+            Some(Unit::Usd) => report::money,
+            Some(Unit::Seconds) => report::seconds,
+            _ => |x| format!("{x}"),
+        },
+    })
+}

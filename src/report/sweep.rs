@@ -1,0 +1,206 @@
+//! A grid of settings: one row a point.
+
+use std::fmt::Write;
+
+use serde::Serialize;
+
+use super::Style;
+use super::format::{number, percent, table};
+use super::wording::{sessions_text, value};
+use crate::simulate::{Sweep, SweepPoint};
+use crate::stats::{Estimate, Reading, Statistic, Unit};
+
+/// A figure with its unit, where it has one.
+fn shown(statistic: Statistic, x: f64) -> String {
+    match statistic.unit() {
+        Some(Unit::Count) => number(x),
+        Some(unit) => value(unit, x),
+        None if statistic.is_share() => percent(x),
+        None => number(x),
+    }
+}
+
+fn signed(statistic: Statistic, x: f64) -> String {
+    if x > 0.0 { format!("+{}", shown(statistic, x)) } else { shown(statistic, x) }
+}
+
+fn reading_cell(statistic: Statistic, reading: Option<Reading>) -> String {
+    let Some(Reading { value, ci95: [low, high], too_few }) = reading else { return "–".to_owned() };
+    if too_few {
+        return format!("{} ?\ntoo few sessions", shown(statistic, value));
+    }
+    if high > low {
+        format!("{}\n{} … {}", shown(statistic, value), shown(statistic, low), shown(statistic, high))
+    } else {
+        shown(statistic, value)
+    }
+}
+
+fn difference_cell(statistic: Statistic, difference: &Estimate) -> String {
+    let mark = if difference.se > 0.0 && difference.ci95[0] <= 0.0 && difference.ci95[1] >= 0.0 { " ?" } else { "" };
+    let text = format!("{}{mark}", signed(statistic, difference.value));
+    if difference.se > 0.0 {
+        format!("{text}\n{} … {}", signed(statistic, difference.ci95[0]), signed(statistic, difference.ci95[1]))
+    } else {
+        text
+    }
+}
+
+/// The grid as a table.
+pub fn sweep_terminal(sweep: &Sweep, style: Style) -> String {
+    let mut out = String::new();
+    let Some(first) = sweep.points.first() else { return out };
+    let _ = writeln!(out, "{}", style.heading(&sweep.title));
+    let about = format!(
+        "{} · {} points, the same {}, seed {}",
+        sweep.file,
+        sweep.points.len(),
+        sessions_text(first.summary.sessions),
+        sweep.seed
+    );
+    let _ = writeln!(out, "{}\n", style.faint(&about));
+    let mut header: Vec<String> = sweep.keys.clone();
+    for (name, statistic) in &sweep.statistics {
+        header.push(name.clone());
+        if matches!(statistic, Statistic::Mean(_)) {
+            header.push("beyond the first".to_owned());
+        }
+    }
+    let keys = sweep.keys.len();
+    let mut grid = table([""; 0], 0..0);
+    grid.set_header(&header);
+    for column in keys..header.len() {
+        if let Some(column) = grid.column_mut(column) {
+            column.set_cell_alignment(comfy_table::CellAlignment::Right);
+        }
+    }
+    for point in &sweep.points {
+        let mut row: Vec<String> = point.settings.iter().map(|(_, value)| value.clone()).collect();
+        for (_, statistic) in &sweep.statistics {
+            row.push(reading_cell(*statistic, statistic.read(&point.summary)));
+            if let Statistic::Mean(metric) = statistic {
+                let difference = point.against_first.iter().find(|(known, _)| known == metric);
+                row.push(
+                    difference.map_or_else(String::new, |(_, paired)| difference_cell(*statistic, &paired.difference)),
+                );
+            }
+        }
+        grid.add_row(row);
+    }
+    let _ = writeln!(out, "{grid}");
+    let _ = writeln!(
+        out,
+        "{}",
+        style.faint("Under each figure its 95 % interval; differences are those of the same sessions. ?  undecided.")
+    );
+    if let Some(wrong) = sweep.points.iter().find(|point| !point.checks_pass) {
+        let text =
+            format!("at {} a closed form DISAGREES with the simulation; `agent-sim check` shows which", wrong.name());
+        let _ = writeln!(out, "{}", style.bad(&text));
+    }
+    out
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    metric: &'a str,
+    value: Option<f64>,
+    low: Option<f64>,
+    high: Option<f64>,
+    /// Mean difference to the first point, of the same sessions.
+    difference: Option<f64>,
+    difference_low: Option<f64>,
+    difference_high: Option<f64>,
+}
+
+fn row<'a>(name: &'a str, statistic: Statistic, point: &SweepPoint) -> Row<'a> {
+    let reading = statistic.read(&point.summary);
+    let finite = |x: f64| Some(x).filter(|x| x.is_finite());
+    let difference = match statistic {
+        Statistic::Mean(metric) => {
+            point.against_first.iter().find(|(known, _)| *known == metric).map(|(_, paired)| paired.difference)
+        }
+        _ => None,
+    };
+    Row {
+        metric: name,
+        value: reading.map(|reading| reading.value),
+        low: reading.and_then(|reading| finite(reading.ci95[0])),
+        high: reading.and_then(|reading| finite(reading.ci95[1])),
+        difference: difference.map(|difference| difference.value),
+        difference_low: difference.and_then(|difference| finite(difference.ci95[0])),
+        difference_high: difference.and_then(|difference| finite(difference.ci95[1])),
+    }
+}
+
+/// The grid as CSV: a line for each point and metric.
+///
+/// # Errors
+/// Never for a finished sweep; the writer's signature has an error.
+pub fn sweep_csv(sweep: &Sweep) -> Result<String, csv::Error> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let mut header = sweep.keys.clone();
+    let columns = ["metric", "value", "low", "high", "difference", "difference_low", "difference_high"];
+    header.extend(columns.map(str::to_owned));
+    writer.write_record(&header)?;
+    for point in &sweep.points {
+        for (name, statistic) in &sweep.statistics {
+            let row = row(name, *statistic, point);
+            let mut record: Vec<String> =
+                point.settings.iter().map(|(_, value)| value.trim_matches('"').to_owned()).collect();
+            record.push(row.metric.to_owned());
+            let numbers = [row.value, row.low, row.high, row.difference, row.difference_low, row.difference_high];
+            record.extend(numbers.map(|x| x.map_or_else(String::new, |x| x.to_string())));
+            writer.write_record(&record)?;
+        }
+    }
+    let bytes = writer.into_inner().map_err(|e| csv::Error::from(std::io::Error::other(e.to_string())))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[derive(Serialize)]
+struct SweepReport<'a> {
+    schema: &'static str,
+    version: &'static str,
+    title: &'a str,
+    file: &'a str,
+    seed: u64,
+    sessions: u64,
+    points: Vec<PointReport<'a>>,
+}
+
+#[derive(Serialize)]
+struct PointReport<'a> {
+    settings: std::collections::BTreeMap<&'a str, &'a str>,
+    metrics: Vec<Row<'a>>,
+    checks_pass: bool,
+}
+
+/// The grid as JSON, pretty-printed, with a final line break.
+///
+/// # Errors
+/// Never for a finished sweep; the serialiser's signature has an error.
+pub fn sweep_json(sweep: &Sweep) -> Result<String, serde_json::Error> {
+    let point = |point: &'_ SweepPoint| -> Vec<(String, String)> { point.settings.clone() };
+    let settings: Vec<Vec<(String, String)>> = sweep.points.iter().map(point).collect();
+    let points = sweep
+        .points
+        .iter()
+        .zip(&settings)
+        .map(|(point, settings)| PointReport {
+            settings: settings.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect(),
+            metrics: sweep.statistics.iter().map(|(name, statistic)| row(name, *statistic, point)).collect(),
+            checks_pass: point.checks_pass,
+        })
+        .collect();
+    let report = SweepReport {
+        schema: "agent-sim.sweep/1",
+        version: env!("CARGO_PKG_VERSION"),
+        title: &sweep.title,
+        file: &sweep.file,
+        seed: sweep.seed,
+        sessions: sweep.points.first().map_or(0, |point| point.summary.sessions),
+        points,
+    };
+    Ok(serde_json::to_string_pretty(&report)? + "\n")
+}

@@ -27,7 +27,9 @@ pub(super) fn effective(model: &Model) -> Cow<'_, Model> {
     }
     let mut model = model.clone();
     for tool in &mut model.phase.tools {
-        if let Some(law) = tool.agent.as_ref().and_then(law) {
+        // a repeated call of an idempotent agent waits for the session that is under way
+        let replays = tool.idempotent && (tool.is_hedged() || tool.retry.attempts > 1);
+        if let Some(law) = tool.agent.as_ref().filter(|_| !replays).and_then(law) {
             tool.latency_s = law;
             tool.agent = None;
         }

@@ -6,11 +6,15 @@ use super::facts::{
 use super::{Check, Checks, Events, NotChecked, events};
 use crate::dist::{Dist, Generating, survival_integral};
 use crate::model::{Model, Tool};
-use crate::stats::{Estimate, Rate, Sample};
+use crate::session::Outcome;
+use crate::stats::{Estimate, Quantity, Rate, Sample};
 use crate::theory::{latency, retry};
 
 /// A mean of squares of exponential times is near enough to normal from here on.
 const FEWEST_FOR_SQUARES: f64 = 20_000.0;
+
+/// With fewer phases than this their mean isn't near enough to normal.
+const FEWEST_PHASES: f64 = 100.0;
 
 pub(super) const PROBED: [f64; 3] = [0.5, 0.95, 0.99];
 
@@ -266,6 +270,20 @@ pub(super) fn check(facts: &Facts<'_>, sample: &Sample, checks: &mut Checks) {
             why_not(other, exponential.map(|e| e.2), phase.one_at_a_time)
         };
         checks.refuse(other, why);
+    }
+    let seen = sample.moments(Quantity::Phases).mean * facts.sessions();
+    // a phase's own searches, or fees that have to fit, decide whether it is played
+    let fees = model.budget.before && model.budget.dollars.is_some() && used.iter().any(|tool| tool.price.0 > 0);
+    let chosen = model.searches() || fees;
+    let why = if seen < FEWEST_PHASES {
+        Some("too few tool phases were played")
+    } else if chosen && sample.ended(Outcome::Budget) > 0 {
+        Some("the budget decides which phases are played")
+    } else {
+        None
+    };
+    if let Some(why) = why {
+        return checks.refuse(id, why);
     }
     match PhaseLaw::of(model) {
         Ok(law) => {

@@ -20,6 +20,8 @@ pub(super) fn check(facts: &Facts<'_>, sample: &Sample, checks: &mut Checks) {
         Some("a breaker ends calls")
     } else if facts.can_miss_tools() {
         Some("some tools may not be found")
+    } else if cut_by_time(facts) {
+        Some("the budget of time can cut calls")
     } else if tools.iter().any(|tool| tool.agent.is_some() && can_fail(tool)) {
         Some("an agent's sessions may end without their answer or outlast the timeout")
     } else if tools.iter().any(Tool::is_hedged) {
@@ -157,6 +159,9 @@ pub(super) fn check_approval(facts: &Facts<'_>, sample: &Sample, checks: &mut Ch
     if facts.can_miss_tools() {
         return checks.refuse(ID, "some tools may not be found");
     }
+    if cut_by_time(facts) {
+        return checks.refuse(ID, "the budget of time can cut calls");
+    }
     let tools = &facts.model.phase.tools;
     if tools.iter().all(|tool| tool.approval.is_none()) {
         return;
@@ -181,4 +186,10 @@ pub(super) fn check_approval(facts: &Facts<'_>, sample: &Sample, checks: &mut Ch
     }
     let seen = sample.moments(Quantity::ApprovalS).estimate();
     checks.add(Ok(Check::new(ID, "E[phases]·E[calls]·share·E[wait]", "approval_s", expected, seen)));
+}
+
+/// Whether a budget of time ends calls that are under way.
+fn cut_by_time(facts: &Facts<'_>) -> bool {
+    let budget = &facts.model.budget;
+    budget.before && budget.time_s.is_some()
 }

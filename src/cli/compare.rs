@@ -45,7 +45,13 @@ impl Compare {
     pub fn run(self) -> Result<ExitCode, Error> {
         let names =
             if self.metric.is_empty() { vec!["cost_usd".to_owned(), "latency_s".to_owned()] } else { self.metric };
-        let metrics = names.iter().map(|name| metric(name)).collect::<Result<Vec<Metric>, Error>>()?;
+        let mut metrics: Vec<Metric> = Vec::new();
+        for name in &names {
+            let metric = metric(name)?;
+            if !metrics.contains(&metric) {
+                metrics.push(metric);
+            }
+        }
         let base = self.which.load(None)?;
         let mut scenarios = Vec::new();
         match &self.other {
@@ -58,8 +64,7 @@ impl Compare {
             }
         }
         scenarios.insert(0, base);
-        let with_conditions = |scenario| Which::with_conditions(scenario, &self.fail_if);
-        let scenarios = scenarios.into_iter().map(with_conditions).collect::<Result<Vec<_>, Error>>()?;
+        let scenarios = Which::with_conditions(scenarios, &self.fail_if)?;
         let bar = Bar::new();
         let comparison = compare(scenarios, &metrics, self.which.options(), &bar)?;
         drop(bar);

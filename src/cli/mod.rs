@@ -107,14 +107,20 @@ impl Which {
         Ok(Scenario::load(file, &Request { sets: &sets, strategy })?)
     }
 
-    /// Bounds from the command line, held against a model as those of the file.
-    fn with_conditions(mut scenario: Scenario, conditions: &[String]) -> Result<Scenario, Error> {
+    /// Bounds from the command line, held against every way to which they apply, as those of the file.
+    fn with_conditions(mut scenarios: Vec<Scenario>, conditions: &[String]) -> Result<Vec<Scenario>, Error> {
         for condition in conditions {
             let threshold = Threshold::unless(condition)?;
-            threshold.check(&scenario.model)?;
-            scenario.run.thresholds.push(threshold);
+            if !scenarios.iter().any(|scenario| threshold.applies(&scenario.model)) {
+                for scenario in &scenarios {
+                    threshold.check(&scenario.model)?;
+                }
+            }
+            for scenario in scenarios.iter_mut().filter(|scenario| threshold.applies(&scenario.model)) {
+                scenario.run.thresholds.push(threshold.clone());
+            }
         }
-        Ok(scenario)
+        Ok(scenarios)
     }
 
     fn options(&self) -> Options {

@@ -53,7 +53,10 @@ pub(super) struct Run {
 
 impl Run {
     pub fn run(self) -> Result<ExitCode, Error> {
-        let scenario = Which::with_conditions(self.which.load(self.strategy.as_deref())?, &self.fail_if)?;
+        let mut scenario = self.which.load(self.strategy.as_deref())?;
+        for with_conditions in Which::with_conditions(vec![scenario.clone()], &self.fail_if)? {
+            scenario = with_conditions;
+        }
         let folder = self.output.as_deref().map(Folder::open).transpose()?;
         let bar = Bar::new();
         let answer = simulate(scenario, self.which.options(), &bar)?;

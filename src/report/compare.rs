@@ -63,7 +63,7 @@ fn verdict(comparison: &Comparison, pair: &Pair) -> String {
     let difference = &paired.difference;
     if !paired.is_decided() {
         if difference.se <= 0.0 {
-            return format!("{name} is no different from {against}{what}");
+            return format!("{name} and {against} are the same{what} in all {} sessions", whole(paired.sessions));
         }
         let more = paired
             .sessions_to_decide()

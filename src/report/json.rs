@@ -59,6 +59,9 @@ struct ComparisonReport {
     sessions_to_decide: Option<u64>,
     /// Differences of quantiles.
     quantiles: Object<RateReport>,
+    /// Those with too few sessions beyond them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    too_few_beyond: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -313,10 +316,14 @@ fn metric(summary: &MetricSummary) -> Object<serde_json::Value> {
 /// # Errors
 /// Never for a finished answer; the serialiser's signature has an error.
 pub fn json(answers: &[Answer]) -> Result<String, serde_json::Error> {
-    whole_report(answers, Vec::new())
+    whole_report(answers, answers.iter().map(strategy).collect(), Vec::new())
 }
 
-fn whole_report(answers: &[Answer], comparisons: Vec<ComparisonReport>) -> Result<String, serde_json::Error> {
+fn whole_report(
+    answers: &[Answer],
+    strategies: Vec<Strategy>,
+    comparisons: Vec<ComparisonReport>,
+) -> Result<String, serde_json::Error> {
     let first = answers.first();
     let about = first.map(|answer| {
         let scenario = &answer.scenario;
@@ -335,13 +342,8 @@ fn whole_report(answers: &[Answer], comparisons: Vec<ComparisonReport>) -> Resul
             notes: scenario.notes.clone(),
         }
     });
-    let report = Report {
-        schema: SCHEMA,
-        version: env!("CARGO_PKG_VERSION"),
-        scenario: about,
-        strategies: answers.iter().map(strategy).collect(),
-        comparisons,
-    };
+    let report =
+        Report { schema: SCHEMA, version: env!("CARGO_PKG_VERSION"), scenario: about, strategies, comparisons };
     Ok(serde_json::to_string_pretty(&report)? + "\n")
 }
 
@@ -365,13 +367,18 @@ pub fn compare_json(comparison: &Comparison) -> Result<String, serde_json::Error
         decided: paired.is_decided(),
         sessions_to_decide: paired.sessions_to_decide(),
         quantiles: Object(paired.quantiles.iter().map(|q| (quantile_name(q.p), (&q.difference).into())).collect()),
+        too_few_beyond: paired.quantiles.iter().filter(|q| q.too_few).map(|q| quantile_name(q.p)).collect(),
     };
     let comparisons = comparison
         .pairs
         .iter()
         .flat_map(|pair| pair.metrics.iter().map(move |(metric, paired)| report(pair, *metric, paired)))
         .collect();
-    whole_report(&comparison.answers, comparisons)
+    let mut strategies: Vec<Strategy> = comparison.answers.iter().map(strategy).collect();
+    for (way, strategy) in strategies.iter_mut().enumerate() {
+        strategy.name = way_name(comparison, way);
+    }
+    whole_report(&comparison.answers, strategies, comparisons)
 }
 
 fn threshold_report(threshold: &Threshold, answer: &Answer) -> ThresholdReport {

@@ -252,6 +252,8 @@ fn build(
     let base = compose::compose(root, &folder, sink);
     let named = base.raw.strategies.clone();
     let strategies: Vec<String> = named.iter().map(|at| at.value.clone()).collect();
+    // thresholds that apply to none of the ways
+    let mut unused = base.resolved.idle_thresholds.clone();
     let mut chosen = request.strategy.is_none_or(|s| s == "base").then(|| (base, root.clone()));
     let mut idle = Vec::new();
     // every strategy is checked, the wanted one is kept
@@ -286,6 +288,7 @@ fn build(
         let sets: Vec<Setting> = sets.iter().filter(|(path, _)| !overlay.blocks(path)).cloned().collect();
         set_all(&mut laid, &sets, &mut sink.borrow_mut());
         let composed = compose::compose(&laid, &folder, sink);
+        unused.retain(|at| composed.resolved.idle_thresholds.iter().any(|idle| idle.value == at.value));
         if request.strategy == Some(at.value.as_str()) {
             chosen = Some((composed, laid));
         }
@@ -300,7 +303,14 @@ fn build(
                 .help(format!("its strategies are {}", known.join(", "))),
         );
     }
+    for at in unused {
+        let text = format!("`{}` doesn't apply to this scenario, so it can't be bounded", at.value);
+        reader::complain(sink, Mistake::at(at.span, text).label("not a threshold"));
+    }
     let (compose::Composed { raw, resolved, nodes, small_price, .. }, tree) = chosen?;
+    for at in &resolved.idle_thresholds {
+        idle.push(format!("the threshold on {} doesn't apply here", at.value));
+    }
     Some(Scenario {
         title: raw.title.map_or_else(|| name.to_owned(), |at| at.value),
         file: name.to_owned(),

@@ -24,6 +24,8 @@ pub(super) struct Parts {
 pub(super) struct Resolved {
     pub run: RunOptions,
     pub model: Model,
+    /// Thresholds that don't apply to the model.
+    pub idle_thresholds: Vec<At<String>>,
     /// How each server is loaded.
     pub loadings: Vec<Loading>,
     /// Whether prices were asked for, if only wrongly.
@@ -131,10 +133,11 @@ pub(super) fn resolve(raw: &Raw, parts: Parts, sink: &Sink) -> Resolved {
     }
     servers::note_found(raw, &mut notes);
     note_idle(raw, &model, parts.is_agent, &mut notes);
-    let run = run_options(raw, &model, sink);
+    let (run, idle_thresholds) = run_options(raw, &model, sink);
     let loadings = servers.all.iter().map(|server| server.loading).collect();
     Resolved {
         loadings,
+        idle_thresholds,
         run,
         model,
         priced,
@@ -158,7 +161,8 @@ fn note_idle(raw: &Raw, model: &Model, is_agent: bool, notes: &mut Vec<String>) 
     }
 }
 
-fn run_options(raw: &Raw, model: &Model, sink: &Sink) -> RunOptions {
+/// `[run]` and `[thresholds]`, and the thresholds that don't apply to the model.
+fn run_options(raw: &Raw, model: &Model, sink: &Sink) -> (RunOptions, Vec<At<String>>) {
     let sessions = raw.run.sessions.map_or(100_000, |at| at.value);
     let mut precision = Vec::new();
     for At { value: (name, width), span } in &raw.run.precision {
@@ -190,20 +194,25 @@ fn run_options(raw: &Raw, model: &Model, sink: &Sink) -> RunOptions {
             );
         }
     }
-    let mut thresholds = Vec::new();
+    let (mut thresholds, mut idle_thresholds) = (Vec::new(), Vec::new());
     for At { value: (metric, want), span } in &raw.thresholds {
-        match Threshold::parse(metric, want).and_then(|threshold| threshold.check(model).map(|()| threshold)) {
+        match Threshold::parse(metric, want) {
+            // it may apply to another strategy
+            Ok(threshold) if !threshold.applies(model) => {
+                idle_thresholds.push(At { value: metric.clone(), span: *span });
+            }
             Ok(threshold) => thresholds.push(threshold),
             Err(error) => complain(sink, Mistake::at(*span, error.to_string()).label("not a threshold")),
         }
     }
-    RunOptions {
+    let run = RunOptions {
         thresholds,
         sessions,
         seed: raw.run.seed.map_or(1, |at| at.value),
         max_sessions: raw.run.max_sessions.map_or(10_000_000.max(sessions), |at| at.value),
         precision,
-    }
+    };
+    (run, idle_thresholds)
 }
 
 /// A rounded law; a missing one is `default`. A mean must exist.

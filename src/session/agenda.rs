@@ -261,6 +261,7 @@ impl<'a, S: rand::Rng> Running<'a, S> {
                 self.plan(agenda, over_s, number, What::AttemptOver(admission, progress));
             }
             What::AttemptOver(admission, progress) => {
+                agents.ended += 1;
                 let answered = progress == Progress::Answered;
                 if let Some((rule, state)) = breaker {
                     state.ended(rule, admission, answered, start_s + at_s);
@@ -292,7 +293,7 @@ impl<'a, S: rand::Rng> Running<'a, S> {
                     if number + 1 < self.calls.len() {
                         self.plan(agenda, at_s, number + 1, What::Begin);
                     }
-                } else if took_s > end.duration_s {
+                } else if took_s > end.duration_s || (took_s >= end.duration_s && retry_s > span.retry_s) {
                     end.duration_s = took_s;
                     span.retry_s = retry_s;
                     span.approval_s = approval_s;

@@ -4,7 +4,7 @@ use std::ops::AddAssign;
 
 use super::draws::{Draws, Purpose};
 use super::phase::{Batch, PhaseTotals, Workspace};
-use super::record::{Outcome, Record};
+use super::record::{Limit, Outcome, Record};
 use super::spend::Used;
 use super::{Session, Step, Then, play_phase};
 use crate::model::{Agent, Cache};
@@ -142,18 +142,20 @@ impl AddAssign for NodeTotals {
 struct Warm {
     from_s: f64,
     until_s: f64,
+    /// When the call that wrote it began.
+    written_s: f64,
     /// How the session that wrote it was called.
     path: Path,
 }
 
-/// How a session was called: from the main agent on, the phase and the call in it.
-type Path = Vec<(u64, u64)>;
+/// How a session was called: from the main agent on, the phase, how many attempts were over in it by then, and the call.
+type Path = Vec<(u64, u64, u64)>;
 
 /// Whether a session that was called like this was surely over, or under way, before another one was called: at the
-/// first difference it belongs to an earlier phase, and not to another call of the same.
+/// first difference it belongs to an earlier phase, or something had ended in the same phase in between.
 fn is_earlier(path: &Path, than: &Path) -> bool {
     let different = path.iter().zip(than).find(|(mine, theirs)| mine != theirs);
-    different.is_some_and(|(mine, theirs)| mine.0 < theirs.0)
+    different.is_some_and(|(mine, theirs)| (mine.0, mine.1) < (theirs.0, theirs.1))
 }
 
 /// The prefixes that sessions of agents share (MODEL.md §3.7): readable from the first token of the call that wrote
@@ -172,7 +174,8 @@ impl SharedPrefixes {
     /// other's first write, also where calls take no time.
     fn is_warm(&self, prefix: usize, now_s: f64, path: &Path) -> bool {
         let readable = |warm: &Warm| {
-            let before = warm.from_s < now_s || (warm.from_s <= now_s && is_earlier(&warm.path, path));
+            let began_before = warm.written_s < now_s || is_earlier(&warm.path, path);
+            let before = warm.from_s < now_s || (warm.from_s <= now_s && began_before);
             before && now_s <= warm.until_s
         };
         self.by_name.get(prefix).is_some_and(|all| all.iter().any(readable))
@@ -193,11 +196,21 @@ impl SharedPrefixes {
     }
 }
 
-/// When a session used its prefix: stretches from the first token of the call that wrote it to the start of the last
-/// call that touched it, s since the session began.
+/// A stretch of a session's calls that kept its prefix in the cache, s since the session began.
+#[derive(Debug, Clone, Copy)]
+#[allow(clippy::struct_field_names)] // units stand in the names
+pub(super) struct Stretch {
+    /// Start of the call that wrote it, or found it, and from when on it can be read.
+    written_s: f64,
+    readable_s: f64,
+    /// Start of the last call that touched it.
+    last_s: f64,
+}
+
+/// When a session used its prefix.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Touches {
-    stretches: Vec<(f64, f64)>,
+    stretches: Vec<Stretch>,
     /// Whether the first of them found it.
     starts_warm: bool,
 }
@@ -207,8 +220,11 @@ impl Touches {
     pub fn touch(&mut self, now_s: f64, readable_s: f64, found: bool) {
         self.starts_warm |= found && self.stretches.is_empty();
         match self.stretches.last_mut().filter(|_| found) {
-            Some((_, last_s)) => *last_s = now_s,
-            None => self.stretches.push((if found { now_s } else { readable_s }, now_s)),
+            Some(stretch) => stretch.last_s = now_s,
+            None => {
+                let readable_s = if found { now_s } else { readable_s };
+                self.stretches.push(Stretch { written_s: now_s, readable_s, last_s: now_s });
+            }
         }
     }
 }
@@ -225,6 +241,8 @@ pub(super) struct AgentRoom {
     origin_s: f64,
     path: Path,
     phase: u64,
+    /// Attempts that are over in it.
+    pub ended: u64,
 }
 
 impl AgentRoom {
@@ -241,13 +259,14 @@ impl AgentRoom {
     /// Before run `number` of a session, which begins at `origin_s` of its clock. What was cached is still there.
     pub fn start_run(&mut self, number: u64, origin_s: f64) {
         self.path.clear();
-        self.path.push((number, 0));
+        self.path.push((number, 0, 0));
         (self.origin_s, self.phase) = (origin_s, 0);
     }
 
     /// Before a phase that calls agents.
     pub fn start_phase(&mut self) {
         self.phase += 1;
+        self.ended = 0;
     }
 
     /// Plays the session that is copy number `copy` of a call, which starts at `start_s` of its caller's clock. Returns
@@ -264,7 +283,7 @@ impl AgentRoom {
     ) -> (f64, bool) {
         let (model, origin_s) = (&*agent.model, self.origin_s + start_s);
         let mut path = self.path.clone();
-        path.push((self.phase, ((batch.index as u64) << 48) | (call << 16) | copy));
+        path.push((self.phase, self.ended, ((batch.index as u64) << 48) | (call << 16) | copy));
         let draws = caller.draws().child(Purpose::Agent { tool: batch.index, call }, batch.turn, copy);
         let before: Used = caller.used(start_s, totals);
         let cache = &model.cache;
@@ -300,9 +319,10 @@ impl AgentRoom {
         let lifetime_s = cache.prefix_lifetime_s;
         self.shared.add(
             agent.prefix,
-            session.touches().iter().map(|(from_s, last_s)| Warm {
-                from_s: origin_s + from_s,
-                until_s: origin_s + last_s + lifetime_s,
+            session.touches().iter().map(|stretch| Warm {
+                from_s: origin_s + stretch.readable_s,
+                written_s: origin_s + stretch.written_s,
+                until_s: origin_s + stretch.last_s + lifetime_s,
                 path: path.clone(),
             }),
         );
@@ -318,6 +338,10 @@ impl AgentRoom {
         totals.agents += AgentSums::of(&record);
         totals.agents_unserved += u64::from(!record.served);
         self.spare.push(room);
+        if record.stopped_by == Some(Limit::Time) && model.budget.before {
+            // the caller's time is up too, whatever the rounding of two sums says
+            now_s = now_s.max(caller.time_left_s(start_s) * (1.0 + 1e-9) + 1e-9);
+        }
         (now_s, outcome == Outcome::Answered)
     }
 }
@@ -335,7 +359,7 @@ impl<'m, D: Draws> Session<'m, D> {
         session
     }
 
-    fn touches(&self) -> &[(f64, f64)] {
+    fn touches(&self) -> &[Stretch] {
         self.touched.as_ref().map_or(&[], |touched| &touched.stretches)
     }
 

@@ -104,7 +104,8 @@ impl AttemptEnd {
         let second = second();
         let answer_s = first.answer_s().min(hedge_after_s + second.answer_s());
         let executions = first.executed() + second.executed();
-        if answer_s <= timeout_s {
+        // two copies that never answer come to no answer, however long one waits
+        if answer_s.is_finite() && answer_s <= timeout_s {
             return (Self { took_s: answer_s, executions, answered: true, rejected: false }, true);
         }
         let known_s = first.known_s().max(hedge_after_s + second.known_s());

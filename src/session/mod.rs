@@ -398,8 +398,13 @@ impl<'m, D: Draws> Session<'m, D> {
 
     /// Closes the books. `phases` are the sums over the tool phases, `now_s` is the time of the end.
     pub fn finish(self, outcome: Outcome, phases: &PhaseTotals, now_s: f64) -> (Record, Bill) {
-        let latency_s = self.busy_s(now_s);
+        let mut latency_s = self.busy_s(now_s);
         let mut record = self.record;
+        if record.stopped_by == Some(Limit::Time)
+            && let Some(most_s) = self.model.budget.time_s.filter(|_| self.model.budget.before)
+        {
+            latency_s = latency_s.min((most_s - self.spend.before.busy_s).max(0.0));
+        }
         record.add_phases(phases);
         record.outcome = outcome;
         record.messages = self.message + u64::from(self.message_has_begun());

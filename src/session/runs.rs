@@ -50,6 +50,8 @@ pub struct Runs<'m, D> {
     clock_s: f64,
     used_at_s: [Option<f64>; 2],
     is_small: bool,
+    /// Runs, tries, runs on the small model and repetitions before the one that is under way.
+    counts: [u64; 4],
     total: Record,
     bill: Bill,
 }
@@ -66,6 +68,7 @@ impl<'m, D: Draws + Copy> Runs<'m, D> {
             clock_s: 0.0,
             used_at_s: [None; 2],
             is_small: false,
+            counts: [0; 4],
             total: Record::default(),
             bill,
         }
@@ -74,6 +77,8 @@ impl<'m, D: Draws + Copy> Runs<'m, D> {
     /// The next run, until there is none.
     pub fn begin(&mut self) -> Option<Run<'m, D>> {
         let number = self.total.runs;
+        let total = &self.total;
+        self.counts = [total.runs, total.tries, total.small_runs, total.redone];
         let mut model = self.model;
         self.is_small = false;
         match (self.next, &self.model.routing) {
@@ -92,6 +97,7 @@ impl<'m, D: Draws + Copy> Runs<'m, D> {
             }
             (next, _) => {
                 self.total.tries += u64::from(next == Next::Try);
+                self.total.redone += u64::from(next == Next::Redo);
                 self.next = Next::Deciding;
             }
         }
@@ -117,13 +123,16 @@ impl<'m, D: Draws + Copy> Runs<'m, D> {
             turns: self.total.turns,
             busy_s: self.total.latency_s,
         };
-        // a budget that stops one run stops them all
+        // a budget that stops one run stops them all; one that lets none begin makes no run
         if record.stopped_by.is_some() {
+            if record.model_calls == 0 && self.counts[0] > 0 {
+                let total = &mut self.total;
+                [total.runs, total.tries, total.small_runs, total.redone] = self.counts;
+            }
             self.next = Next::Nothing;
             return;
         }
         if self.next == (Next::Small { redo: true }) {
-            self.total.redone += 1;
             self.next = Next::Redo;
             return;
         }

@@ -76,7 +76,7 @@ impl Paired {
         }
         let factor = half_width(self.sessions) * difference.se / difference.value.abs();
         // a tenth more, for luck
-        Some((self.sessions as f64 * factor * factor * 1.1).ceil() as u64)
+        factor.is_finite().then_some((self.sessions as f64 * factor * factor * 1.1).ceil() as u64)
     }
 }
 

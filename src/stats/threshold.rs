@@ -96,10 +96,18 @@ impl Threshold {
     pub fn unless(condition: &str) -> Result<Self, ThresholdError> {
         let at = condition.find(['<', '>']).ok_or_else(|| ThresholdError::Condition(condition.to_owned()))?;
         let (metric, want) = condition.split_at(at);
+        if metric.trim().is_empty() {
+            return Err(ThresholdError::Condition(condition.to_owned()));
+        }
         let failing = Self::parse(metric.trim(), want)?;
         let bound = failing.bound.opposite();
         let number = want.trim_start_matches(['<', '>', '=']).trim();
         Ok(Self { want: format!("{} {number}", bound.sign()), bound, ..failing })
+    }
+
+    /// Whether it says anything about a model.
+    pub fn applies(&self, model: &Model) -> bool {
+        self.statistic.applies(model)
     }
 
     /// # Errors
@@ -117,9 +125,14 @@ impl Threshold {
         let Some(reading) = self.statistic.read(summary) else {
             return Verdict { got: None, ci95: [f64::NAN; 2], pass: false, undecided: false };
         };
+        if !reading.value.is_finite() {
+            return Verdict { got: Some(reading.value), ci95: reading.ci95, pass: false, undecided: false };
+        }
         let holds = |x: f64| self.bound.holds(x, self.limit);
         let [low, high] = reading.ci95;
-        let undecided = reading.too_few || low.is_nan() || holds(low) != holds(high);
+        // of a quantile with too few sessions beyond it the lower end is known, and the upper isn't
+        let high = if reading.too_few { f64::INFINITY } else { high };
+        let undecided = low.is_nan() || holds(low) != holds(high);
         Verdict { got: Some(reading.value), ci95: reading.ci95, pass: holds(reading.value), undecided }
     }
 }

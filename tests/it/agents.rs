@@ -507,6 +507,19 @@ fn correct_systems_agree() {
             "{}warm_prefix = 0.00001\n[prompt]\nsystem = 1000\n[session]\nturns = 3\noutput = 100\n",
             SIMPLE.split("[prompt]").next().unwrap()
         ),
+        // an idempotent agent whose session is replayed
+        "[session]\nturns = 2\noutput = 100\n[[tools]]\nname = \"t\"\nagent = \"x\"\nresult = 200\ntimeout = \"5s\"\nlost_reply = 0.1\nidempotent = true\n\
+         retry = { attempts = 3 }\n[agents.x]\nmodel.first_token = \"2s\"\nsession = { turns = 1, output = 50 }\nprompt.task = 10\n"
+            .to_owned(),
+        // calls that a budget of time cuts
+        "[session]\nturns = 2\noutput = 100\n[budget]\ntime = \"20s\"\n[[tools]]\nname = \"t\"\nlatency = { exponential = { mean = \"60s\" } }\n\
+         timeout = \"12s\"\nlost_request = 0.05\nlost_reply = 0.05\nretry = { attempts = 3 }\n"
+            .to_owned(),
+        // phases that the budget of dollars chooses
+        format!(
+            "{SIMPLE}[session]\nturns = 6\noutput = 100\n{}[tool_search]\nfound = 4\noutput = 900\n[budget]\ndollars = 0.02\ncheck = \"after\"\n",
+            searched.replace("result = 50", "result = 50\ncalls = { poisson = { mean = 1 } }\nlatency = { exponential = { mean = \"5s\" } }")
+        ),
         // availability that comes to nothing
         "[session]\nturns = 3\n[[tools]]\nname = \"t\"\nlatency = \"100s\"\ntimeout = \"20s\"\nlost_request = 0.1\n"
             .to_owned(),
@@ -610,4 +623,144 @@ fn what_the_reader_should_know() {
                  server = \"s\"\n[tool_search]\nfound = 5\n";
     assert!(notes(found).contains("one search appends 3 definitions, not 5"));
     assert_eq!(mean(&run(found, 200), "input_tokens"), 30.0);
+}
+
+#[test]
+fn two_copies_that_are_turned_away_are_no_answer() {
+    let text = "[session]\nturns = 2\n[[tools]]\nname = \"t\"\nlatency = \"1s\"\nhedge_after = \"200ms\"\nrejected = 0.5\nreject_latency = \"300ms\"\n";
+    let answer = run(text, 4_000);
+    let availability = answer.summary.rate(Rate::Availability).unwrap();
+    assert!((availability.value - 0.75).abs() < 4.0 * availability.se, "{availability:?}");
+    assert!(answer.summary.metric("latency_s").unwrap().max <= 1.2);
+}
+
+#[test]
+fn a_budget_of_time_cuts_agents_to_the_second() {
+    for (time, first_token, inner, calls) in
+        [("6.928s", "1.632s", "5.714s", 1), ("3.15s", "0.7s", "2.3s", 3), ("3.14s", "0.7s", "2.3s", 3)]
+    {
+        let text = |time: &str| {
+            format!(
+                "[model]\nfirst_token = \"{first_token}\"\n[prompt]\ntask = 1000\n[session]\nturns = 6\noutput = 100\ntool_calls = \"sequential\"\n[budget]\n\
+                 time = \"{time}\"\n[[tools]]\nname = \"t\"\nagent = \"a\"\nresult = 10\ncalls = {calls}\n[[tools]]\nname = \"u\"\nlatency = \"0.3s\"\n\
+                 [agents.a]\nmodel = {{ first_token = \"{inner}\" }}\nsession = {{ turns = 1, output = 0 }}\nprompt = {{ task = 100 }}\n"
+            )
+        };
+        // a moment earlier or later makes no difference
+        let seconds: f64 = time.trim_end_matches('s').parse().unwrap();
+        let at = |seconds: f64| {
+            let answer = run(&text(&format!("{seconds:.7}s")), 200);
+            assert!(answer.summary.metric("latency_s").unwrap().max <= seconds * (1.0 + 1e-15), "{seconds}");
+            (mean(&answer, "turns"), mean(&answer, "tool_calls"), mean(&answer, "input_tokens"))
+        };
+        let (before, now, after) = (at(seconds - 1e-7), at(seconds), at(seconds + 1e-7));
+        assert!(now == before && now == after, "{before:?} {now:?} {after:?}");
+    }
+}
+
+#[test]
+fn agents_one_after_another_are_warm_at_once() {
+    let text = |first_token: &str, calls: u64, more: &str| {
+        format!(
+            "{SIMPLE}[model]\nfirst_token = \"{first_token}\"\n[session]\nturns = 2\noutput = 1\ntool_calls = \"sequential\"\n[[tools]]\nname = \"t\"\n\
+             agent = \"a\"\ncalls = {calls}\n{more}[agents.a]\nprompt = {{ system = 2000, task = 10 }}\nsession = {{ turns = 1, output = 1 }}\n"
+        )
+    };
+    for first_token in ["1s", "0s"] {
+        for calls in [2, 3, 6] {
+            let answer = run(&text(first_token, calls, ""), 200);
+            let warm = (calls - 1) as f64 / calls as f64;
+            assert_close(answer.summary.nodes[1].warm.unwrap().value, warm, 1e-12);
+        }
+        let behind = "[[tools]]\nname = \"u\"\nagent = \"a\"\nafter = [\"t\"]\n";
+        let answer = run(&text(first_token, 1, behind).replace("sequential", "parallel"), 200);
+        assert_eq!(answer.summary.nodes[1].warm.unwrap().value + answer.summary.nodes[2].warm.unwrap().value, 1.0);
+        // and none of those that start together
+        let answer = run(&text(first_token, 3, "").replace("sequential", "parallel"), 200);
+        assert_eq!(answer.summary.nodes[1].warm.unwrap().value, 0.0);
+    }
+}
+
+#[test]
+fn runs_that_never_begin_are_not_counted() {
+    for budget in ["dollars = 0.001\ncheck = \"after\"", "turns = 1", "turns = 1\ncheck = \"after\""] {
+        let text = format!(
+            "{SIMPLE}[session]\nturns = 1\noutput = 1\n[outcome]\nsuccess = 0.5\nattempts = 5\n[budget]\n{budget}\n"
+        );
+        let answer = run(&text, 4_000);
+        assert_eq!((mean(&answer, "runs"), mean(&answer, "turns")), (1.0, 1.0), "{budget}");
+        let success = answer.summary.rate(Rate::SuccessPerTry).unwrap();
+        assert!((success.value - 0.5).abs() < 4.0 * success.se, "{budget} {success:?}");
+    }
+}
+
+/// An agent of a fixed duration is a tool of that latency, whatever lies around it.
+#[test]
+fn an_agent_is_a_tool_of_its_duration() {
+    use rand::seq::IndexedRandom;
+    let mut rng = agent_sim::engine::rng::replicate(5, 5);
+    for _ in 0..60 {
+        let mut pick = |all: &[&str]| (*all.choose(&mut rng).unwrap()).to_owned();
+        let head = format!(
+            "[model]\nfirst_token = \"1s\"\n[prompt]\nsystem = 500\n[session]\nturns = {}\noutput = 20\ntool_calls = \"{}\"\n{}[retry]\nbase = \"2s\"\njitter = \"{}\"\n",
+            pick(&["2", "4", "{ geometric = { mean = 3 } }"]),
+            pick(&["parallel", "sequential"]),
+            pick(&["", "messages = 2\nthink = \"1m\"\n"]),
+            pick(&["none", "full"]),
+        );
+        let same = format!(
+            "calls = {}\nresult = {}\nerror_result = 7\n{}\n{}\n",
+            pick(&["1", "3", "{ poisson = { mean = 1.2 } }"]),
+            pick(&["50", "{ uniform = { min = 10, max = 90 } }"]),
+            pick(&[
+                "",
+                "timeout = \"9s\"\nlost_reply = 0.2\nrejected = 0.1\nreject_latency = \"1s\"\nretry.attempts = 3",
+                "hedge_after = \"4s\"",
+                "retry.deadline = \"6s\""
+            ]),
+            pick(&[
+                "error = 0",
+                "error = 0\napproval = { share = 0.5, wait = { exponential = { mean = \"30s\" } }, denied = 0.2 }",
+                "error = 0.1\nprice = 0.0"
+            ]),
+        );
+        let beside = format!(
+            "[[tools]]\nname = \"z\"\nlatency = {}\nresult = 11\n{}\n{}",
+            pick(&["\"3s\"", "{ exponential = { mean = \"6s\" } }"]),
+            pick(&["", "after = [\"ask\"]", "calls = 2"]),
+            pick(&["", "[breaker]\nfailures = 2\ncooldown = \"20s\"\n"]),
+        );
+        let beside = if same.contains("timeout") {
+            beside
+        } else {
+            beside.replace("[breaker]\nfailures = 2\ncooldown = \"20s\"\n", "")
+        };
+        let agent =
+            "[agents.a]\nprompt.task = 9\nmodel.first_token = \"2500ms\"\nsession = { turns = 2, output = 3 }\n";
+        let with_agent = format!("{head}[[tools]]\nname = \"ask\"\nagent = \"a\"\n{same}{beside}{agent}");
+        let with_tool = format!("{head}[[tools]]\nname = \"ask\"\nlatency = \"5s\"\n{same}{beside}");
+        let (one, other) = (run(&with_agent, 300), run(&with_tool, 300));
+        for name in [
+            "latency_s",
+            "tool_s",
+            "turns",
+            "tool_calls",
+            "attempts",
+            "executions",
+            "duplicates",
+            "retry_wait_s",
+            "approval_s",
+            "hedges",
+        ] {
+            let of = |answer: &Answer| answer.summary.metric(name).map(|metric| (metric.mean.value, metric.max));
+            let (Some((mean, max)), Some((want, want_max))) = (of(&one), of(&other)) else { continue };
+            assert!((mean - want).abs() <= 1e-9 * want.abs().max(1.0), "{name}: {mean} {want}\n{with_agent}");
+            assert!((max - want_max).abs() <= 1e-9 * want_max.abs().max(1.0), "{name}: {max} {want_max}\n{with_agent}");
+        }
+        let own = one.summary.nodes[0].input_tokens.value;
+        assert_close(own, mean(&other, "input_tokens"), 1e-9);
+        let parts = |answer: &Answer| answer.summary.times.unwrap();
+        assert_close(parts(&one).retries_s + 1.0, parts(&other).retries_s + 1.0, 1e-9);
+        assert_close(parts(&one).people_s + 1.0, parts(&other).people_s + 1.0, 1e-9);
+    }
 }

@@ -332,7 +332,10 @@ fn comparing_on_the_command_line() {
 
 #[test]
 fn thresholds_decide_the_exit_code() {
-    let run = |args: &[&str]| agent_sim(&[&["run", "scenarios/w1.toml", "--sessions", "2000"], args].concat());
+    let run = |args: &[&str]| {
+        let sessions: &[&str] = if args.contains(&"--sessions") { &[] } else { &["--sessions", "2000"] };
+        agent_sim(&[&["run", "scenarios/w1.toml"], sessions, args].concat())
+    };
     let code = |args: &[&str]| run(args).status.code();
     // about $0.95 a session
     assert_eq!(code(&["--fail-if", "cost_usd.p95 > 100", "--fail-if", "latency_s.mean<0"]), Some(0));

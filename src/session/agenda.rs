@@ -1,6 +1,7 @@
 //! Calls that wait for a person, stand behind a breaker or are sessions of an agent (MODEL.md §4.7 to §4.9): what one of
 //! them meets depends on the others, so they are played event by event. A phase that calls agents is played as a whole,
-//! so that sessions which share a prefix meet in the order of time.
+//! so that sessions which share a prefix meet in the order of time, and so is one
+//! whose tools have to be found or are called from code.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -322,7 +323,7 @@ pub(super) fn play_guarded<D: Draws>(
     running.end
 }
 
-/// Plays all calls of a phase that calls agents, in the order of time; what each tool came to stands in its span, and
+/// Plays all calls of a phase on one agenda, in the order of time; what each tool came to stands in its span, and
 /// its results' tokens are returned. `calls` are those that each tool makes; a tool that was searched for in vain isn't
 /// executed.
 #[inline(never)]

@@ -104,8 +104,8 @@ pub struct Session<'m, D: Draws> {
     fixed_rate: Option<f64>,
     /// Whether nothing but turns can happen: no faults, breaks, pings or budget.
     plain: bool,
-    /// Whether some of its tools are agents.
-    calls_agents: bool,
+    /// Whether some of its tools are agents, have to be found first, or are called from code.
+    more_than_tools: bool,
     /// Turns that didn't take the plain way.
     careful_turns: u64,
     retrying: Option<Retrying<D::Stream>>,
@@ -160,7 +160,7 @@ impl<'m, D: Draws> Session<'m, D> {
                 && !model.cache.is_kept_alive()
                 && !model.budget.any()
                 && !model.searches(),
-            calls_agents: model.has_agents(),
+            more_than_tools: model.has_agents() || model.searches() || !model.phase.code.is_empty(),
             careful_turns: 0,
             retrying: None,
             searching: model.searches().then(|| Searching::new(model)),
@@ -385,10 +385,10 @@ impl<'m, D: Draws> Session<'m, D> {
         self.model
     }
 
-    /// Whether some of its tools are agents.
+    /// Whether some of its tools are agents, have to be found first, or are called from code.
     #[inline]
-    fn calls_agents(&self) -> bool {
-        self.calls_agents
+    fn has_more_than_tools(&self) -> bool {
+        self.more_than_tools
     }
 
     /// The draws of this session, for its tool phases.

@@ -179,12 +179,11 @@ pub fn play_phase<D: Draws>(
     totals: &mut PhaseTotals,
 ) -> PhaseEnd {
     let (phase, draws, left_s) = (&session.model.phase, session.draws(), session.time_left_s(now_s));
-    if session.calls_agents() {
-        return play_phase_of_agents(session, turn, now_s, room, totals);
+    if session.has_more_than_tools() {
+        return play_phase_together(session, turn, now_s, room, totals);
     }
     let mut end = PhaseEnd::default();
     let (mut last, mut active, mut only) = (None, 0, 0);
-    let (searches, from_code) = (session.searches(), !phase.code.is_empty());
     for &index in &phase.order {
         let tool = &phase.tools[index];
         let start_s = phase.after[index].iter().map(|&before| room.spans[before].end_s).fold(0.0, f64::max);
@@ -194,15 +193,11 @@ pub fn play_phase<D: Draws>(
             calls = 0;
         }
         let batch = Batch { tool, index, one_at_a_time: phase.one_at_a_time, turn, calls };
-        let given_up = searches && session.is_given_up(index);
         // filled in place: a small struct that is returned and stored at once stalls the processor
         let span = &mut room.spans[index];
-        span.calls = if given_up { 0 } else { calls };
+        span.calls = calls;
         let played = if calls == 0 {
             BatchEnd::default()
-        } else if given_up {
-            totals.calls += calls;
-            BatchEnd { duration_s: 0.0, result_tokens: calls * tool.error_result_tokens }
         } else if tool.approval.is_some() || phase.breaker.is_some() || left_s < f64::INFINITY {
             let breaker = phase.breaker.as_ref().zip(room.breakers.get_mut(index));
             let when = When { start_s: now_s + start_s, left_s: left_s - start_s };
@@ -219,23 +214,10 @@ pub fn play_phase<D: Draws>(
             end.duration_s = end_s;
             last = Some(index);
         }
-        if calls > 0 && !given_up {
+        if calls > 0 {
             (active, only) = (active + 1, index);
         }
-        if from_code
-            && let Loading::Code { server } = tool.loading
-            && let Some(used) = room.code.get_mut(server)
-        {
-            used.calls += calls;
-            used.result_tokens += played.result_tokens;
-        } else {
-            end.result_tokens += played.result_tokens;
-        }
-    }
-    if from_code {
-        for (used, server) in room.code.iter_mut().zip(&phase.code) {
-            end.result_tokens += used.close_phase(server);
-        }
+        end.result_tokens += played.result_tokens;
     }
     if active == 1 && end.duration_s > 0.0 {
         // the path through the others takes no time
@@ -248,10 +230,10 @@ pub fn play_phase<D: Draws>(
     end
 }
 
-/// The same where some of the tools are agents.
+/// The same where some of the tools are agents, have to be found first, or are called from code.
 #[cold]
 #[inline(never)]
-fn play_phase_of_agents<D: Draws>(
+fn play_phase_together<D: Draws>(
     session: &Session<'_, D>,
     turn: u64,
     now_s: f64,

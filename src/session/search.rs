@@ -58,12 +58,6 @@ impl<D: Draws> Session<'_, D> {
         has_more
     }
 
-    /// Whether tools have to be searched for.
-    #[inline]
-    pub(super) fn searches(&self) -> bool {
-        self.searching.is_some()
-    }
-
     /// Whether a tool was searched for in vain: its calls fail without being executed.
     pub(super) fn is_given_up(&self, index: usize) -> bool {
         self.searching.as_ref().is_some_and(|searching| searching.known.get(index) == Some(&Known::GivenUp))

@@ -184,17 +184,7 @@ pub fn compare(
 ) -> Result<Comparison, Error> {
     let mut answers: Vec<Answer> = Vec::new();
     for mut scenario in scenarios {
-        if let Some(first) = answers.first() {
-            let run = &first.scenario.run;
-            if scenario.run.seed != run.seed || scenario.run.sessions != run.sessions {
-                return Err(Error::Unpaired(scenario.file, first.scenario.file.clone()));
-            }
-            scenario.run.sessions = first.summary.sessions;
-            scenario.run.precision.clear();
-        }
-        if scenario.run.sessions > MOST_EXACT_SESSIONS {
-            return Err(Error::TooManyToCompare(scenario.run.sessions));
-        }
+        pair_with(&mut scenario, answers.first())?;
         answers.push(simulate(scenario, options, progress)?);
     }
     let Some((first, others)) = answers.split_first() else { return Ok(Comparison { answers, pairs: Vec::new() }) };
@@ -220,6 +210,22 @@ pub fn compare(
         }
     }
     Ok(Comparison { answers, pairs })
+}
+
+/// Lets a scenario play the same sessions as the first, and as many.
+fn pair_with(scenario: &mut Scenario, first: Option<&Answer>) -> Result<(), Error> {
+    if let Some(first) = first {
+        let run = &first.scenario.run;
+        if scenario.run.seed != run.seed || scenario.run.sessions != run.sessions {
+            return Err(Error::Unpaired(scenario.file.clone(), first.scenario.file.clone()));
+        }
+        scenario.run.sessions = first.summary.sessions;
+        scenario.run.precision.clear();
+    }
+    if scenario.run.sessions > MOST_EXACT_SESSIONS {
+        return Err(Error::TooManyToCompare(scenario.run.sessions));
+    }
+    Ok(())
 }
 
 /// A grid of settings, played on the same sessions.
@@ -279,17 +285,7 @@ pub fn sweep(
         .collect();
     let mut first: Option<Answer> = None;
     for (settings, mut scenario) in points {
-        if let Some(first) = &first {
-            let run = &first.scenario.run;
-            if scenario.run.seed != run.seed || scenario.run.sessions != run.sessions {
-                return Err(Error::Unpaired(scenario.file, first.scenario.file.clone()));
-            }
-            scenario.run.sessions = first.summary.sessions;
-            scenario.run.precision.clear();
-        }
-        if scenario.run.sessions > MOST_EXACT_SESSIONS {
-            return Err(Error::TooManyToCompare(scenario.run.sessions));
-        }
+        pair_with(&mut scenario, first.as_ref())?;
         let answer = simulate(scenario, options, progress)?;
         let against = first.as_ref().unwrap_or(&answer);
         let seed = against.scenario.run.seed;

@@ -154,6 +154,16 @@ fn note_idle(raw: &Raw, model: &Model, is_agent: bool, notes: &mut Vec<String>) 
     if model.turns.as_constant() == Some(1) && !raw.tools.is_empty() && model.max_turns > 1 {
         notes.push(format!("{session} of one model call never calls a tool: the first call is the answer"));
     }
+    let timings = &raw.model;
+    if !is_agent
+        && timings.first_token.is_none()
+        && timings.output_rate.is_none()
+        && timings.prefill_rate.is_none()
+        && timings.cached_prefill_rate.is_none()
+    {
+        notes
+            .push("model calls take no time: [model] has no `first_token`, `prefill_rate` or `output_rate`".to_owned());
+    }
     for (tool, at) in model.phase.tools.iter().zip(&raw.tools) {
         if let (Some(_), None, Some(name)) = (&tool.agent, &at.value.result, &at.value.name) {
             notes.push(format!("the answers of \"{}\" are 0 tokens: its tool has no `result`", name.value));

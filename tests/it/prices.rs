@@ -100,7 +100,7 @@ fn prices_have_dates() {
     assert_eq!(input("gpt-5.6-sol", date(2026, 8, 20)), 5.0);
     let read = |day| sheet.find("claude-sonnet-5-5", Some(day)).unwrap().read.unwrap().usd_per_million();
     assert_eq!((read(date(2026, 10, 6)), read(date(2026, 10, 7))), (0.2, 0.1));
-    let base = "[model]\nname = \"gemini-4-argon\"\n[session]\nturns = 2\noutput = 10\n";
+    let base = "[model]\nname = \"gemini-4-argon\"\nfirst_token = \"1s\"\n[session]\nturns = 2\noutput = 10\n";
     assert!(scenario(base).notes[0].contains("2026-12-01"), "{:?}", scenario(base).notes);
     let later = scenario_with(base, &["price.as_of=2026-12-01"]);
     assert_eq!(later.model.tariff.unwrap().base.input, PicoUsdPerToken(4_000_000));

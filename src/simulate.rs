@@ -3,8 +3,7 @@
 use crate::Error;
 use crate::check::{self, Checks};
 use crate::engine::{self, Play};
-use crate::model::Loading;
-use crate::model::Model;
+use crate::model::{Loading, Model};
 use crate::scenario::Scenario;
 use crate::stats::{
     Costs, Estimate, MOST_EXACT_SESSIONS, Metric, Paired, Sample, Statistic, Summary, TurnCosts, next_size,
@@ -73,10 +72,15 @@ pub struct ServerCosts {
 /// # Errors
 /// Where the threads can't be had; a validated scenario can't fail.
 pub fn simulate(scenario: Scenario, options: Options, progress: &dyn Progress) -> Result<Answer, Error> {
-    engine::with_threads(options.threads, || run(scenario, progress)).map_err(Error::Threads)
+    let whole = || {
+        let answer = play(scenario, progress);
+        Answer { loadings: loadings(&answer.scenario), ..answer }
+    };
+    engine::with_threads(options.threads, whole).map_err(Error::Threads)
 }
 
-fn run(scenario: Scenario, progress: &dyn Progress) -> Answer {
+/// The same without what definitions cost under each way of loading.
+fn play(scenario: Scenario, progress: &dyn Progress) -> Answer {
     let (model, run) = (&scenario.model, &scenario.run);
     let most = if run.precision.is_empty() { run.sessions } else { run.max_sessions };
     let mut sample = Sample::new(model, most, &check::probes_s(model));
@@ -95,8 +99,7 @@ fn run(scenario: Scenario, progress: &dyn Progress) -> Answer {
         }
     };
     let checks = check::check(model, &sample);
-    let loadings = loadings(&scenario);
-    Answer { scenario, sample, summary, checks, loadings }
+    Answer { scenario, sample, summary, checks, loadings: Vec::new() }
 }
 
 /// What each server's definitions cost under each way of loading that is known.
@@ -187,21 +190,10 @@ pub fn compare(
         pair_with(&mut scenario, answers.first())?;
         answers.push(simulate(scenario, options, progress)?);
     }
-    let Some((first, others)) = answers.split_first() else { return Ok(Comparison { answers, pairs: Vec::new() }) };
-    let jobs: Vec<(usize, Metric)> = others
-        .iter()
-        .enumerate()
-        .flat_map(|(index, other)| {
-            let applies =
-                |metric: &&Metric| metric.applies(&first.scenario.model) && metric.applies(&other.scenario.model);
-            metrics.iter().filter(applies).map(move |metric| (index + 1, *metric))
-        })
-        .collect();
-    let seed = first.scenario.run.seed;
-    let paired = |(way, metric): &(usize, Metric)| -> Option<Paired> {
-        let (values, against) = (answers.get(*way)?.sample.values(*metric)?, first.sample.values(*metric)?);
-        Some(Paired::new(&values, &against, &COMPARED_QUANTILES, |number| engine::rng::replicate(seed, number)))
-    };
+    let Some(first) = answers.first() else { return Ok(Comparison { answers, pairs: Vec::new() }) };
+    let jobs: Vec<(usize, Metric)> =
+        (1..answers.len()).flat_map(|way| metrics.iter().map(move |metric| (way, *metric))).collect();
+    let paired = |(way, metric): &(usize, Metric)| paired(answers.get(*way)?, first, *metric, &COMPARED_QUANTILES);
     let compared = engine::with_threads(options.threads, || engine::map(&jobs, paired)).map_err(Error::Threads)?;
     let mut pairs: Vec<Pair> = (1..answers.len()).map(|way| Pair { way, metrics: Vec::new() }).collect();
     for ((way, metric), paired) in jobs.iter().zip(compared) {
@@ -210,6 +202,16 @@ pub fn compare(
         }
     }
     Ok(Comparison { answers, pairs })
+}
+
+/// What an answer's sessions are beyond those of another one, where a metric applies to both.
+fn paired(answer: &Answer, against: &Answer, metric: Metric, quantiles: &[f64]) -> Option<Paired> {
+    if !metric.applies(&answer.scenario.model) || !metric.applies(&against.scenario.model) {
+        return None;
+    }
+    let (values, theirs) = (answer.sample.values(metric)?, against.sample.values(metric)?);
+    let seed = against.scenario.run.seed;
+    Some(Paired::new(&values, &theirs, quantiles, |number| engine::rng::replicate(seed, number)))
 }
 
 /// Lets a scenario play the same sessions as the first, and as many.
@@ -286,21 +288,14 @@ pub fn sweep(
     let mut first: Option<Answer> = None;
     for (settings, mut scenario) in points {
         pair_with(&mut scenario, first.as_ref())?;
-        let answer = simulate(scenario, options, progress)?;
+        let answer = engine::with_threads(options.threads, || play(scenario, progress)).map_err(Error::Threads)?;
         let against = first.as_ref().unwrap_or(&answer);
-        let seed = against.scenario.run.seed;
-        let against_first = means
-            .iter()
-            .filter(|metric| metric.applies(&answer.scenario.model) && metric.applies(&against.scenario.model))
-            .filter_map(|metric| {
-                let (values, first) = (answer.sample.values(*metric)?, against.sample.values(*metric)?);
-                Some((*metric, Paired::new(&values, &first, &[], |number| engine::rng::replicate(seed, number))))
-            })
-            .collect();
+        let against_first =
+            means.iter().filter_map(|metric| Some((*metric, paired(&answer, against, *metric, &[])?))).collect();
         if first.is_none() {
             sweep.title.clone_from(&answer.scenario.title);
             sweep.file.clone_from(&answer.scenario.file);
-            sweep.seed = seed;
+            sweep.seed = answer.scenario.run.seed;
             sweep.keys = settings.iter().map(|(key, _)| key.clone()).collect();
         }
         let checks_pass = answer.checks.all_pass();

@@ -120,10 +120,8 @@ fn output(facts: &Facts<'_>, sample: &Sample, tariff: &Tariff) -> Result<Check, 
 pub(super) fn expected_output(facts: &Facts<'_>, tariff: &Tariff) -> Result<f64, String> {
     let pinged = facts.model.cache.is_kept_alive();
     if facts.constant_sizes {
-        let money = |calls: &[Planned]| -> f64 {
-            calls.iter().map(|c| usd(tariff.rates(tariff.tier_of(c.prompt)).output) * c.output as f64).sum()
-        };
-        let mut expected: f64 = plans(facts)?.iter().map(|(chance, calls)| chance * money(calls)).sum();
+        let money = |c: &Planned| usd(tariff.rates(tariff.tier_of(c.prompt)).output) * c.output as f64;
+        let mut expected = walk::expected(&plans(facts)?, money);
         if pinged {
             expected += ping_usd(facts, tariff, &Gaps::new(facts)?)?.1;
         }
@@ -175,10 +173,8 @@ fn fixed_input(facts: &Facts<'_>, tariff: &Tariff) -> Result<f64, String> {
         return Ok(expected);
     }
     if !facts.model.cache.enabled {
-        let money = |calls: &[Planned]| -> f64 {
-            calls.iter().map(|c| usd(tariff.rates(tariff.tier_of(c.prompt)).input) * c.prompt as f64).sum()
-        };
-        return Ok(plans(facts)?.iter().map(|(chance, calls)| chance * money(calls)).sum());
+        let money = |c: &Planned| usd(tariff.rates(tariff.tier_of(c.prompt)).input) * c.prompt as f64;
+        return Ok(walk::expected(&plans(facts)?, money));
     }
     let mut gaps = Gaps::new(facts)?;
     let mut walk = walk::walk(facts, tariff, &gaps)?;

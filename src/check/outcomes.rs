@@ -63,8 +63,7 @@ fn all_served(model: &Model) -> Option<f64> {
 
 /// Whether agents below a model search for tools.
 fn agents_search(model: &Model) -> bool {
-    let mut agents = model.phase.tools.iter().filter_map(|tool| tool.agent.as_ref());
-    agents.any(|agent| agent.model.searches() || agents_search(&agent.model))
+    model.agents().any(|agent| agent.any_in_tree(&Model::searches))
 }
 
 /// Chance that a try succeeds, or why it isn't known.
@@ -166,8 +165,7 @@ pub(super) fn check(model: &Model, sample: &Sample, checks: &mut Checks) {
 
 /// Whether a model, or an agent below it, has a cache.
 fn caches(model: &Model) -> bool {
-    let mut agents = model.phase.tools.iter().filter_map(|tool| tool.agent.as_ref());
-    model.cache.enabled || agents.any(|agent| caches(&agent.model))
+    model.any_in_tree(&|model| model.cache.enabled)
 }
 
 /// The model of a further try, which finds tools and system cached by the one before it.

@@ -1,7 +1,7 @@
 //! Tokens.
 
 use super::facts::Facts;
-use super::walk::{Planned, plans};
+use super::walk::{expected, plans};
 use super::{Check, Checks};
 use crate::stats::{Quantity, Sample};
 use crate::theory::tokens::{self, Talk};
@@ -36,11 +36,8 @@ pub(super) fn check(facts: &Facts<'_>, sample: &Sample, checks: &mut Checks) {
             Ok(plans) => plans,
             Err(why) => return checks.refuse("context.compaction", why),
         };
-        let mean = |of: &dyn Fn(&Planned) -> u64| -> f64 {
-            plans.iter().map(|(chance, calls)| chance * calls.iter().map(of).sum::<u64>() as f64).sum()
-        };
-        let summaries = mean(&|call| u64::from(call.summary));
-        let sent = mean(&|call| call.prompt);
+        let summaries = expected(&plans, |call| f64::from(u8::from(call.summary)));
+        let sent = expected(&plans, |call| call.prompt as f64);
         let (id, formula) = ("context.compaction", "by recurrence: a summary call, then tools + system + summary");
         for (of, expected, found) in [
             ("summaries", summaries, seen(Quantity::Summaries)),
@@ -96,9 +93,7 @@ pub(super) fn check(facts: &Facts<'_>, sample: &Sample, checks: &mut Checks) {
 /// Mean of all tokens that a session sends, pings not counted, or why it isn't known.
 pub(super) fn expected_read(facts: &Facts<'_>) -> Result<f64, String> {
     if facts.grows_unevenly() && facts.constant_sizes {
-        let plans = plans(facts)?;
-        let sent = |calls: &[Planned]| calls.iter().map(|call| call.prompt).sum::<u64>() as f64;
-        return Ok(plans.iter().map(|(chance, calls)| chance * sent(calls)).sum());
+        return Ok(expected(&plans(facts)?, |call| call.prompt as f64));
     }
     facts.not_just_turns()?;
     facts.sizes_near_normal()?;

@@ -63,6 +63,11 @@ pub(super) fn plans(facts: &Facts<'_>) -> Result<Vec<(f64, Vec<Planned>)>, Strin
     ways.into_iter().map(|(chance, way)| Ok((chance, plan(facts, &way)?))).collect()
 }
 
+/// The mean over all ways of the sum over their calls.
+pub(super) fn expected(plans: &[(f64, Vec<Planned>)], of: impl Fn(&Planned) -> f64) -> f64 {
+    plans.iter().map(|(chance, calls)| chance * calls.iter().map(&of).sum::<f64>()).sum()
+}
+
 /// How the searches for a tool went.
 #[derive(Debug, Clone, Copy)]
 struct Searched {

@@ -64,7 +64,7 @@ impl Compare {
             }
         }
         scenarios.insert(0, base);
-        let scenarios = Which::with_conditions(scenarios, &self.fail_if)?;
+        Which::add_conditions(&mut scenarios, &self.fail_if)?;
         let bar = Bar::new();
         let comparison = compare(scenarios, &metrics, self.which.options(), &bar)?;
         drop(bar);

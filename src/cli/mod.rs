@@ -108,11 +108,11 @@ impl Which {
     }
 
     /// Bounds from the command line, held against every way to which they apply, as those of the file.
-    fn with_conditions(mut scenarios: Vec<Scenario>, conditions: &[String]) -> Result<Vec<Scenario>, Error> {
+    fn add_conditions(scenarios: &mut [Scenario], conditions: &[String]) -> Result<(), Error> {
         for condition in conditions {
             let threshold = Threshold::unless(condition)?;
             if !scenarios.iter().any(|scenario| threshold.applies(&scenario.model)) {
-                for scenario in &scenarios {
+                for scenario in scenarios.iter() {
                     threshold.check(&scenario.model)?;
                 }
             }
@@ -120,7 +120,7 @@ impl Which {
                 scenario.run.thresholds.push(threshold.clone());
             }
         }
-        Ok(scenarios)
+        Ok(())
     }
 
     fn options(&self) -> Options {

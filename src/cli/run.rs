@@ -54,9 +54,7 @@ pub(super) struct Run {
 impl Run {
     pub fn run(self) -> Result<ExitCode, Error> {
         let mut scenario = self.which.load(self.strategy.as_deref())?;
-        for with_conditions in Which::with_conditions(vec![scenario.clone()], &self.fail_if)? {
-            scenario = with_conditions;
-        }
+        Which::add_conditions(slice::from_mut(&mut scenario), &self.fail_if)?;
         let folder = self.output.as_deref().map(Folder::open).transpose()?;
         let bar = Bar::new();
         let answer = simulate(scenario, self.which.options(), &bar)?;

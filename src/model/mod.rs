@@ -159,12 +159,22 @@ impl Model {
 
     /// Whether some of its tools are agents.
     pub fn has_agents(&self) -> bool {
-        self.phase.tools.iter().any(|tool| tool.agent.is_some())
+        self.agents().next().is_some()
+    }
+
+    /// The models of the agents that it calls itself, one for each tool that is an agent.
+    pub fn agents(&self) -> impl Iterator<Item = &Model> {
+        self.phase.tools.iter().filter_map(|tool| Some(&*tool.agent.as_ref()?.model))
+    }
+
+    /// Whether something holds of it or of an agent below it.
+    pub fn any_in_tree(&self, holds: &dyn Fn(&Model) -> bool) -> bool {
+        holds(self) || self.agents().any(|agent| agent.any_in_tree(holds))
     }
 
     /// Nodes of the tree of agents below it, itself among them.
     pub fn nodes(&self) -> usize {
-        1 + self.phase.tools.iter().filter_map(|tool| Some(tool.agent.as_ref()?.model.nodes())).sum::<usize>()
+        1 + self.agents().map(Model::nodes).sum::<usize>()
     }
 
     /// Whether any tool is searched for.

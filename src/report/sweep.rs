@@ -8,7 +8,7 @@ use super::Style;
 use super::format::{number, percent, table};
 use super::wording::{sessions_text, value};
 use crate::simulate::{Sweep, SweepPoint};
-use crate::stats::{Estimate, Reading, Statistic, Unit};
+use crate::stats::{Estimate, Reading, Statistic, Unit, is_decided};
 
 /// A figure with its unit, where it has one.
 fn shown(statistic: Statistic, x: f64) -> String {
@@ -37,7 +37,7 @@ fn reading_cell(statistic: Statistic, reading: Option<Reading>) -> String {
 }
 
 fn difference_cell(statistic: Statistic, difference: &Estimate) -> String {
-    let mark = if difference.se > 0.0 && difference.ci95[0] <= 0.0 && difference.ci95[1] >= 0.0 { " ?" } else { "" };
+    let mark = if difference.se > 0.0 && !is_decided(difference) { " ?" } else { "" };
     let text = format!("{}{mark}", signed(statistic, difference.value));
     if difference.se > 0.0 {
         format!("{text}\n{} … {}", signed(statistic, difference.ci95[0]), signed(statistic, difference.ci95[1]))

@@ -200,7 +200,7 @@ pub fn terminal(answer: &Answer, style: Style) -> String {
         let changed = if price.overridden { ", changed by [price]" } else { "" };
         line(&mut out, "prices", &format!("{} as of {}{changed}; {}", price.model, price.as_of, price.source));
     }
-    if let Some(price) = &scenario.small_price {
+    if let Some(price) = scenario.agents.first().and_then(|main| main.small_price.as_ref()) {
         line(&mut out, "", &format!("{} for the small model", price.model));
     }
     let mut told: Vec<&str> = scenario.price.iter().map(|price| price.model.as_str()).collect();

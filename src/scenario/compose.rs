@@ -4,14 +4,14 @@
 use std::cell::RefCell;
 use std::path::Path;
 
+use super::AgentNode;
 use super::mistake::{Mistake, Mistakes};
 use super::raw::{self, Raw};
 use super::reader::{At, Sink, complain};
 use super::resolve::{self, Parts, Resolved};
 use super::tools::unknown_name;
 use super::tree::{Data, Span, Table};
-use super::{AgentNode, PriceInfo};
-use crate::model::{Agent, Loading, Model, Routing};
+use crate::model::{Agent, Model, Routing};
 
 /// The most agents in the tree: an agent that several tools call counts for each of them.
 const MOST_NODES: usize = 256;
@@ -32,10 +32,6 @@ pub(super) struct Composed {
     pub resolved: Resolved,
     /// The tree of agents, as a walk meets them, the main agent first.
     pub nodes: Vec<AgentNode>,
-    /// Prices of the small model.
-    pub small_price: Option<PriceInfo>,
-    /// How each server of the main agent is loaded.
-    pub servers: Vec<Loading>,
 }
 
 /// Composes scenarios: what all models of one file have in common.
@@ -74,13 +70,11 @@ pub(super) fn compose(root: &Table, folder: &Path, sink: &Sink) -> Composed {
     for (node, small) in nodes.iter_mut().zip(small_nodes) {
         node.small_price = small.price;
     }
-    let mut small_price = None;
     if let Some(small) = small {
         if let Some(routing) = raw.routing.as_ref().filter(|_| small.priced != resolved.priced) {
             half_a_bill("[routing] between a model with prices and one without", routing.span, sink);
         }
         resolved.add_notes(small.notes);
-        small_price = small.price;
     }
     for agent in &raw.agents {
         if !nodes.iter().any(|node| node.agent == agent.value) {
@@ -94,8 +88,7 @@ pub(super) fn compose(root: &Table, folder: &Path, sink: &Sink) -> Composed {
             resolved.add_notes(vec![format!("no tool calls the agent \"{}\"", agent.value)]);
         }
     }
-    let servers = std::mem::take(&mut resolved.loadings);
-    Composed { raw, resolved, nodes, small_price, servers }
+    Composed { raw, resolved, nodes }
 }
 
 /// What was found to say of an agent.
@@ -261,7 +254,7 @@ impl Composer<'_> {
         path.push(name.value.clone());
         let before = (self.side_by_side, self.depth);
         (self.side_by_side, self.depth) = (before.0 || can_be_several, before.1 + 1);
-        let resolved = self.resolve(&tree, &inner, path, None, &own);
+        let mut resolved = self.resolve(&tree, &inner, path, None, &own);
         (self.side_by_side, self.depth) = before;
         path.pop();
         if resolved.priced && !super::tariffs::is_priced(raw) {
@@ -276,7 +269,6 @@ impl Composer<'_> {
             self.prefixes.push(shared);
             self.prefixes.len() - 1
         });
-        let mut resolved = resolved;
         self.note_agent(&name.value, &inner, raw, &mut resolved, prefix);
         let agent = Agent { model: Box::new(resolved.model), node: node - caller, prefix };
         Some((agent, Said { mistakes: own.into_inner(), notes: resolved.notes }))
@@ -342,7 +334,7 @@ fn lay_over(tree: &mut Table, overlay: &Table) {
         .get("model")
         .is_some_and(|node| matches!(&node.data, Data::Table(model) if model.get("name").is_some()));
     if names_model
-        && let Some((_, node)) = tree.entries.iter_mut().find(|(key, _)| key.name == "price")
+        && let Some(node) = tree.get_mut("price")
         && let Data::Table(price) = &mut node.data
     {
         price.entries.retain(|(key, _)| key.name == "as_of");
@@ -351,7 +343,7 @@ fn lay_over(tree: &mut Table, overlay: &Table) {
 }
 
 fn remove_in(tree: &mut Table, section: &str, keys: &[&str]) {
-    if let Some((_, node)) = tree.entries.iter_mut().find(|(key, _)| key.name == section)
+    if let Some(node) = tree.get_mut(section)
         && let Data::Table(table) = &mut node.data
     {
         for key in keys {

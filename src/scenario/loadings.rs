@@ -63,7 +63,7 @@ pub(super) fn loadings(root: &Table, folder: &Path) -> Vec<ServerLoadings> {
             let code = |kept| is_known(server).then(|| with(&name, &[("loading", loading("code")), ("kept", kept)]));
             let kept = server.kept.map(|at| Data::Integer(i64::try_from(at.value).ok()));
             Some(ServerLoadings {
-                loading: base.servers.get(index).copied().unwrap_or(Loading::Upfront),
+                loading: base.resolved.loadings.get(index).copied().unwrap_or(Loading::Upfront),
                 weightless: with(&name, &weightless),
                 upfront: with(&name, &[("loading", loading("upfront"))]),
                 search,
@@ -78,11 +78,7 @@ pub(super) fn loadings(root: &Table, folder: &Path) -> Vec<ServerLoadings> {
 
 /// Sets or removes keys of a server.
 fn change(tree: &mut Table, server: &str, changes: &[(&str, Option<Data>)]) {
-    let Some((_, Node { data: Data::Array(servers), .. })) =
-        tree.entries.iter_mut().find(|(key, _)| key.name == "servers")
-    else {
-        return;
-    };
+    let Some(Node { data: Data::Array(servers), .. }) = tree.get_mut("servers") else { return };
     let Some(Node { data: Data::Table(table), span }) =
         servers.iter_mut().find(|node| super::tree::name_of(node) == Some(server))
     else {

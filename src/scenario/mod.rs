@@ -67,8 +67,6 @@ pub struct Scenario {
     pub agents: Vec<AgentNode>,
     /// The row of the price sheet that is used, if a model is named.
     pub price: Option<PriceInfo>,
-    /// The same of the small model of `[routing]`.
-    pub small_price: Option<PriceInfo>,
     /// What the reader should know of it, such as a price that is about to change.
     pub notes: Vec<String>,
     /// As it was read, the strategy laid over it; and where its own files are looked for.
@@ -307,7 +305,7 @@ fn build(
         let text = format!("`{}` doesn't apply to this scenario, so it can't be bounded", at.value);
         reader::complain(sink, Mistake::at(at.span, text).label("not a threshold"));
     }
-    let (compose::Composed { raw, resolved, nodes, small_price, .. }, tree) = chosen?;
+    let (compose::Composed { raw, resolved, nodes }, tree) = chosen?;
     for at in &resolved.idle_thresholds {
         idle.push(format!("the threshold on {} doesn't apply here", at.value));
     }
@@ -324,7 +322,6 @@ fn build(
         sweep: raw.sweep,
         agents: nodes,
         price: resolved.price,
-        small_price,
         notes: resolved.notes.into_iter().chain(idle).collect(),
         tree,
         folder,

@@ -108,12 +108,16 @@ fn is_searched(server: &RawServer) -> bool {
     server.loading.is_some_and(|at| at.value == RawLoading::Search)
 }
 
+/// How many tools the searched servers have.
+fn searched_tools(raw: &Raw) -> u64 {
+    raw.servers.iter().filter(|at| is_searched(&at.value)).filter_map(|at| at.value.tools).map(|at| at.value).sum()
+}
+
 /// What a search finds beyond all the tools that there are.
 pub(super) fn note_found(raw: &Raw, notes: &mut Vec<String>) {
-    let searched = || raw.servers.iter().filter(|at| is_searched(&at.value));
-    let all: u64 = searched().filter_map(|at| at.value.tools).map(|at| at.value).sum();
+    let all = searched_tools(raw);
     if let Some(found) = raw.search.as_ref().and_then(|search| search.found)
-        && searched().next().is_some()
+        && raw.servers.iter().any(|at| is_searched(&at.value))
         && found.value > all
     {
         notes.push(format!(
@@ -166,9 +170,7 @@ fn searched(raw: &Raw, server: &RawServer, span: Span, sink: &Sink) -> Loading {
         return Loading::Upfront;
     };
     // no more is found than there is
-    let all: u64 =
-        raw.servers.iter().filter(|at| is_searched(&at.value)).filter_map(|at| at.value.tools).map(|at| at.value).sum();
-    let found = search.found.map_or(0, |at| at.value).min(all);
+    let found = search.found.map_or(0, |at| at.value).min(searched_tools(raw));
     let appended_tokens = found.saturating_mul(each.value).min(MOST_TOKENS);
     Loading::Search { appended_tokens }
 }

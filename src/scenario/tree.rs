@@ -121,6 +121,10 @@ impl Table {
         self.entries.iter().find(|(key, _)| key.name == name).map(|(_, node)| node)
     }
 
+    pub fn get_mut(&mut self, name: &str) -> Option<&mut Node> {
+        self.entries.iter_mut().find(|(key, _)| key.name == name).map(|(_, node)| node)
+    }
+
     pub fn remove(&mut self, name: &str) -> Option<(Key, Node)> {
         let index = self.entries.iter().position(|(key, _)| key.name == name)?;
         Some(self.entries.remove(index))
@@ -130,7 +134,7 @@ impl Table {
     /// distributions too, replaced.
     pub fn lay_over(&mut self, overlay: &Table) {
         for (key, new) in &overlay.entries {
-            let Some((_, old)) = self.entries.iter_mut().find(|(mine, _)| mine.name == key.name) else {
+            let Some(old) = self.get_mut(&key.name) else {
                 self.entries.push((key.clone(), new.clone()));
                 continue;
             };

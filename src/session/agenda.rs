@@ -1,7 +1,7 @@
 //! Calls that wait for a person, stand behind a breaker or are sessions of an agent (MODEL.md §4.7 to §4.9): what one of
 //! them meets depends on the others, so they are played event by event. A phase that calls agents is played as a whole,
-//! so that sessions which share a prefix meet in the order of time, and so is one
-//! whose tools have to be found or are called from code.
+//! so that sessions which share a prefix meet in the order of time, and so is one whose tools have to be found or are
+//! called from code.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -12,7 +12,7 @@ use super::draws::{Draws, Purpose};
 use super::phase::{Batch, BatchEnd, Beginnings, CallRun, Drawn, Span, Workspace, play_tool};
 use super::{Fate, PhaseTotals, Progress, Session};
 use crate::dist::Dist;
-use crate::model::Breaker;
+use crate::model::{Breaker, Phase, Tool};
 
 #[derive(Debug, Clone, Copy)]
 enum What {
@@ -358,7 +358,7 @@ pub(super) fn play_together<D: Draws>(
             if given_up {
                 totals.calls += made;
                 tokens[index] = made * tool.error_result_tokens;
-            } else if made > 0 && !is_guarded(session, index, left_s) {
+            } else if made > 0 && tool.agent.is_none() && !is_guarded(phase, tool, left_s) {
                 let end = play_tool(batch, session.draws(), span, totals);
                 (span.end_s, tokens[index]) = (start_s + end.duration_s, end.result_tokens);
             } else if made > 0 {
@@ -401,10 +401,8 @@ pub(super) fn play_together<D: Draws>(
     tokens
 }
 
-/// Whether a tool's calls are played event by event.
+/// Whether the calls of a tool that is no agent are played event by event.
 #[inline]
-pub(super) fn is_guarded<D: Draws>(session: &Session<'_, D>, index: usize, left_s: f64) -> bool {
-    let phase = &session.model().phase;
-    let tool = &phase.tools[index];
-    tool.approval.is_some() || phase.breaker.is_some() || left_s < f64::INFINITY || tool.agent.is_some()
+pub(super) fn is_guarded(phase: &Phase, tool: &Tool, left_s: f64) -> bool {
+    tool.approval.is_some() || phase.breaker.is_some() || left_s < f64::INFINITY
 }

@@ -2,7 +2,7 @@
 
 use rand::RngExt;
 
-use super::agenda::{When, play_guarded, play_together};
+use super::agenda::{When, is_guarded, play_guarded, play_together};
 use super::agent::{AgentRoom, AgentSums, NodeTotals};
 use super::breaker::BreakerState;
 use super::draws::{Draws, Purpose, draw_whole};
@@ -198,7 +198,7 @@ pub fn play_phase<D: Draws>(
         span.calls = calls;
         let played = if calls == 0 {
             BatchEnd::default()
-        } else if tool.approval.is_some() || phase.breaker.is_some() || left_s < f64::INFINITY {
+        } else if is_guarded(phase, tool, left_s) {
             let breaker = phase.breaker.as_ref().zip(room.breakers.get_mut(index));
             let when = When { start_s: now_s + start_s, left_s: left_s - start_s };
             play_guarded(batch, session, when, breaker, &mut room.agents, span, totals)

@@ -202,14 +202,14 @@ impl Quantity {
         match self {
             Quantity::CostUsd | Quantity::CostInputUsd | Quantity::CostOutputUsd => priced,
             Quantity::CostToolsUsd => {
-                priced && any_below(model, &|model| model.phase.tools.iter().any(|t| t.price.0 > 0))
+                priced && model.any_in_tree(&|model| model.phase.tools.iter().any(|t| t.price.0 > 0))
             }
-            Quantity::CostInputWithoutCacheUsd => priced && any_below(model, &|model| model.cache.enabled),
+            Quantity::CostInputWithoutCacheUsd => priced && model.any_in_tree(&|model| model.cache.enabled),
             Quantity::ExpiredGaps => model.cache.enabled,
-            Quantity::CacheReadTokens | Quantity::CacheWriteTokens => any_below(model, &|model| model.cache.enabled),
+            Quantity::CacheReadTokens | Quantity::CacheWriteTokens => model.any_in_tree(&|model| model.cache.enabled),
             Quantity::ToolCalls | Quantity::Attempts | Quantity::Executions => !tools.is_empty(),
-            Quantity::InputTokens | Quantity::UncachedTokens => any_below(model, &sends_tokens),
-            Quantity::OutputTokens => any_below(model, &|model| model.output.as_constant() != Some(0)),
+            Quantity::InputTokens | Quantity::UncachedTokens => model.any_in_tree(&sends_tokens),
+            Quantity::OutputTokens => model.any_in_tree(&|model| model.output.as_constant() != Some(0)),
             Quantity::ToolS => tools.iter().any(takes_time),
             Quantity::Duplicates => can_duplicate(model),
             Quantity::RetryWaitS => {
@@ -228,7 +228,7 @@ impl Quantity {
             Quantity::BudgetStopped | Quantity::TotalTokens => model.budget.any(),
             Quantity::Runs => can_run_again(model),
             Quantity::Searches | Quantity::ToolsSettled | Quantity::ToolsFound => model.searches(),
-            Quantity::Served => any_below(model, &Model::searches),
+            Quantity::Served => model.any_in_tree(&Model::searches),
             Quantity::SearchS => model.searches() && (model_takes_time(model) || search_takes_time(model)),
             Quantity::OwnInputUsd | Quantity::OwnOutputUsd | Quantity::OwnInputTokens | Quantity::OwnOutputTokens => {
                 model.has_agents()
@@ -265,15 +265,8 @@ fn can_duplicate(model: &Model) -> bool {
     model.phase.tools.iter().any(Tool::can_run_twice)
 }
 
-/// Whether something holds of a model or of an agent below it.
-fn any_below(model: &Model, holds: &dyn Fn(&Model) -> bool) -> bool {
-    let agents = model.phase.tools.iter().filter_map(|tool| tool.agent.as_ref());
-    holds(model) || agents.into_iter().any(|agent| any_below(&agent.model, holds))
-}
-
 fn can_run_again(model: &Model) -> bool {
-    model.routing.as_ref().is_some_and(|routing| routing.redo > 0.0)
-        || model.success.is_some_and(|wanted| wanted.attempts > 1)
+    model.routing.as_ref().is_some_and(|routing| routing.redo > 0.0) || !model.is_tried_once()
 }
 
 fn sends_tokens(model: &Model) -> bool {
@@ -411,7 +404,7 @@ impl Rate {
             | Rate::RunsOnSmallModel
             | Rate::Redone
             | Rate::Success => self.parts().0.applies(model),
-            Rate::SuccessPerTry => model.success.is_some_and(|wanted| wanted.attempts > 1),
+            Rate::SuccessPerTry => !model.is_tried_once(),
             Rate::CostPerSuccess => model.success.is_some() && model.tariff.is_some(),
             Rate::RetryWaitPerCall => Quantity::RetryWaitS.applies(model) && !model.phase.tools.is_empty(),
             Rate::TurnLatency => Metric(Quantity::LatencyS).applies(model),

@@ -113,7 +113,7 @@ impl Threshold {
     /// # Errors
     /// Where it can't be told of a model.
     pub fn check(&self, model: &Model) -> Result<(), ThresholdError> {
-        if self.statistic.applies(model) {
+        if self.applies(model) {
             Ok(())
         } else {
             Err(StatisticError::DoesNotApply(self.metric.clone(), "can't be bounded").into())

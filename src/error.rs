@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::price::UnknownModel;
+use crate::price::{ImportError, UnknownModel};
 use crate::scenario::ScenarioError;
 use crate::stats::ThresholdError;
 
@@ -15,6 +15,17 @@ pub enum Error {
     /// No such model on the price sheet.
     #[error(transparent)]
     UnknownModel(#[from] UnknownModel),
+    /// A file that couldn't be read.
+    #[error("{} can't be read: {source}", path.display())]
+    Read {
+        /// Which file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A file that is no price table.
+    #[error(transparent)]
+    Import(#[from] ImportError),
     /// A file that couldn't be written. What was written before it stands.
     #[error("{} can't be written: {source}", path.display())]
     Write {
@@ -80,6 +91,8 @@ impl Error {
             Error::Scenario(_)
             | Error::UnknownModel(_)
             | Error::Exists(_)
+            | Error::Read { .. }
+            | Error::Import(_)
             | Error::Unpaired(..)
             | Error::TooManyToCompare(_)
             | Error::NothingToCompare(_)

@@ -34,7 +34,7 @@
 //!     lifetime = "5m"
 //! "#;
 //! let sets = ["run.sessions=2000".to_owned()];
-//! let scenario = Scenario::parse(text, "fifty.toml", "".as_ref(), &Request { sets: &sets, strategy: None })?;
+//! let scenario = Scenario::parse(text, "fifty.toml", "".as_ref(), &Request { sets: &sets, ..Request::default() })?;
 //!
 //! // **Play** it ([`simulate`](mod@simulate)). The same seed gives the same answer, to the last bit, on any number of threads.
 //! use agent_sim::simulate::{Options, Silent, simulate};

@@ -1,9 +1,12 @@
 //! One question answered: sessions played, summed up, and held against theory.
 
+use std::sync::Arc;
+
 use crate::Error;
 use crate::check::{self, Checks};
 use crate::engine::{self, Play};
 use crate::model::{Loading, Model};
+use crate::price::Sheet;
 use crate::scenario::Scenario;
 use crate::stats::{
     Costs, Estimate, MOST_EXACT_SESSIONS, Metric, Paired, Sample, Statistic, Summary, TurnCosts, next_size,
@@ -239,6 +242,8 @@ pub struct Sweep {
     pub file: String,
     /// The seed of every point.
     pub seed: u64,
+    /// The price sheet of every point.
+    pub price_sheet: Arc<Sheet>,
     /// The keys that are set.
     pub keys: Vec<String>,
     /// What is shown of every point: name and statistic.
@@ -278,8 +283,15 @@ pub fn sweep(
     options: Options,
     progress: &dyn Progress,
 ) -> Result<Sweep, Error> {
-    let mut sweep =
-        Sweep { title: String::new(), file: String::new(), seed: 0, keys: Vec::new(), statistics, points: Vec::new() };
+    let mut sweep = Sweep {
+        title: String::new(),
+        file: String::new(),
+        seed: 0,
+        price_sheet: Sheet::embedded().clone(),
+        keys: Vec::new(),
+        statistics,
+        points: Vec::new(),
+    };
     let means: Vec<Metric> = sweep
         .statistics
         .iter()
@@ -296,6 +308,7 @@ pub fn sweep(
             sweep.title.clone_from(&answer.scenario.title);
             sweep.file.clone_from(&answer.scenario.file);
             sweep.seed = answer.scenario.run.seed;
+            sweep.price_sheet = answer.scenario.price_sheet().clone();
             sweep.keys = settings.iter().map(|(key, _)| key.clone()).collect();
         }
         let checks_pass = answer.checks.all_pass();

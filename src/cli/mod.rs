@@ -10,13 +10,17 @@ mod progress;
 mod run;
 mod sweep;
 
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand};
+use jiff::civil::Date;
 
 use crate::Error;
+use crate::price::{ImportError, Imported, Sheet};
 use crate::scenario::{Request, Scenario};
 use crate::simulate::Answer;
 use crate::simulate::Options;
@@ -87,6 +91,59 @@ struct Which {
     /// Threads (one per core); the answer doesn't depend on it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
+    #[command(flatten)]
+    prices: PriceSource,
+}
+
+/// Which prices are taken.
+#[derive(Debug, Args)]
+struct PriceSource {
+    /// Take prices from this file instead of the built-in sheet: `LiteLLM`'s `model_prices_and_context_window.json`,
+    /// genai-prices' data, or tab-separated rows (told apart by content)
+    #[arg(long, value_name = "FILE")]
+    prices: Option<PathBuf>,
+    /// Take the prices of this day (the built-in sheet's, or today's with --prices; wins over `[price] as_of`)
+    #[arg(long, value_name = "YYYY-MM-DD", value_parser = day)]
+    as_of: Option<Date>,
+    #[arg(skip)]
+    sheet: OnceCell<Arc<Sheet>>,
+}
+
+fn day(text: &str) -> Result<Date, String> {
+    text.parse().map_err(|_| "a day is written as 2026-12-01".to_owned())
+}
+
+/// Reads a price table.
+fn import(path: &Path) -> Result<Imported, Error> {
+    const MOST_BYTES: u64 = 100_000_000;
+    let unreadable = |source| Error::Read { path: path.to_owned(), source };
+    let size = std::fs::metadata(path).map_err(unreadable)?.len();
+    if size > MOST_BYTES {
+        let why = format!("it has {size} bytes, and a table has at most {MOST_BYTES}");
+        return Err(ImportError { file: path.display().to_string(), why }.into());
+    }
+    let text = std::fs::read_to_string(path).map_err(unreadable)?;
+    let today = jiff::tz::Offset::UTC.to_datetime(jiff::Timestamp::now()).date();
+    Ok(Sheet::import(&text, &path.display().to_string(), today)?)
+}
+
+impl PriceSource {
+    /// The sheet, read once; what of it was left out is told on standard error.
+    fn sheet(&self) -> Result<Arc<Sheet>, Error> {
+        let Some(path) = &self.prices else { return Ok(Sheet::embedded().clone()) };
+        if let Some(sheet) = self.sheet.get() {
+            return Ok(sheet.clone());
+        }
+        let Imported { sheet, format, remarks } = import(path)?;
+        anstream::eprintln!("prices: {} rows of {} ({format})", sheet.rows().len(), path.display());
+        if !remarks.is_empty() {
+            anstream::eprintln!(
+                "not all of it could be read; `agent-sim prices --import {}` says what",
+                path.display()
+            );
+        }
+        Ok(self.sheet.get_or_init(|| sheet).clone())
+    }
 }
 
 impl Which {
@@ -104,7 +161,8 @@ impl Which {
         sets.extend_from_slice(more);
         sets.extend(self.sessions.iter().map(|n| format!("run.sessions={n}")));
         sets.extend(self.seed.iter().map(|n| format!("run.seed={n}")));
-        Ok(Scenario::load(file, &Request { sets: &sets, strategy })?)
+        let request = Request { sets: &sets, strategy, sheet: Some(self.prices.sheet()?), as_of: self.prices.as_of };
+        Ok(Scenario::load(file, &request)?)
     }
 
     /// Bounds from the command line, held against every way to which they apply, as those of the file.

@@ -2,18 +2,19 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Display;
+use std::fmt::{Display, Write};
 use std::str::FromStr;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use super::{PicoUsdPerToken, Rates, Tariff};
 use jiff::civil::Date;
+use sha2::{Digest, Sha256};
 
 /// The day to which the sheet was brought up; prices are those of this day unless a scenario says `as_of`.
 pub const SHEET_DATE: Date = jiff::civil::date(2026, 11, 29);
 
-static EMBEDDED: LazyLock<Sheet> = LazyLock::new(|| match Sheet::parse(include_str!("sheet.tsv")) {
-    Ok(sheet) => sheet,
+static EMBEDDED: LazyLock<Arc<Sheet>> = LazyLock::new(|| match Sheet::parse(include_str!("sheet.tsv")) {
+    Ok(sheet) => Arc::new(Sheet { name: "built in".to_owned(), ..sheet }),
     Err(error) => panic!("the embedded price sheet is broken, which its own test excludes: {error}"),
 });
 
@@ -60,6 +61,8 @@ pub fn lifetime_label(seconds: u64) -> String {
 pub struct TierRow {
     /// The smallest prompt (hit + written + plain) that is billed at these prices.
     pub from_tokens: u64,
+    /// Whether tokens read from the cache count towards it. Providers say that they do.
+    pub counts_reads: bool,
     /// Input price.
     pub input: PicoUsdPerToken,
     /// Output price.
@@ -87,8 +90,10 @@ pub struct Row {
     pub read: Option<PicoUsdPerToken>,
     /// Prices of cache writes.
     pub writes: Lifetimes,
-    /// Long-context prices.
-    pub tier: Option<TierRow>,
+    /// Long-context prices: the highest band that a prompt reaches holds for all of its tokens.
+    pub tiers: Vec<TierRow>,
+    /// Price of keeping a token in an explicit cache for an hour, where there is one.
+    pub storage_hour: Option<PicoUsdPerToken>,
     /// The largest prompt, tokens.
     pub context_tokens: Option<u64>,
     /// The largest output, tokens.
@@ -109,26 +114,37 @@ pub struct Row {
     pub notes: String,
 }
 
-/// A name that isn't on the sheet.
+/// A name that isn't on the sheet, or is there more than once.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no model `{name}` on the price sheet{}", nearest_text(.nearest))]
+#[error("{}", unknown_text(.name, .nearest, *.several))]
 pub struct UnknownModel {
     /// What was asked for.
     pub name: String,
-    /// The most similar names on the sheet, best first.
+    /// The most similar names on the sheet, best first; or all that it can mean.
     pub nearest: Vec<String>,
+    /// Whether several providers sell a model of this name.
+    pub several: bool,
 }
 
-fn nearest_text(nearest: &[String]) -> String {
-    if nearest.is_empty() { String::new() } else { format!("; the nearest are {}", nearest.join(", ")) }
+fn unknown_text(name: &str, nearest: &[String], several: bool) -> String {
+    let names = nearest.join(", ");
+    if several {
+        format!("several providers sell `{name}`: say {}", nearest.join(" or "))
+    } else if nearest.is_empty() {
+        format!("there is no model `{name}` on the price sheet")
+    } else {
+        format!("there is no model `{name}` on the price sheet; the nearest are {names}")
+    }
 }
 
 /// A cache lifetime for which the row has no price.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{model} has no price for {what}")]
 pub struct MissingPrice {
-    model: String,
-    what: String,
+    /// The model.
+    pub model: String,
+    /// What there is no price for.
+    pub what: String,
 }
 
 impl Row {
@@ -155,40 +171,106 @@ impl Row {
         };
         Ok(Tariff {
             base: rates(self.input, self.output, self.read, &self.writes)?,
-            tier: match &self.tier {
+            tier: match self.only_tier()? {
                 Some(t) => Some((t.from_tokens, rates(t.input, t.output, t.read, &t.writes)?)),
                 None => None,
             },
         })
+    }
+
+    /// The long-context tier, if there is one.
+    ///
+    /// # Errors
+    /// Where there are several, or where cached tokens don't count towards it: a [`Tariff`] has one that the prompt
+    /// chooses.
+    pub fn only_tier(&self) -> Result<Option<&TierRow>, MissingPrice> {
+        let missing = |what: &str| Err(MissingPrice { model: self.model.clone(), what: what.to_owned() });
+        match self.tiers.as_slice() {
+            [] => Ok(None),
+            [tier] if tier.counts_reads => Ok(Some(tier)),
+            [_] => missing("prompts of which cached tokens don't count towards the long-context tier"),
+            _ => missing("simulated sessions: it has several long-context bands, and a session knows one"),
+        }
+    }
+
+    /// What is odd about the prices: reading dearer than input, writing cheaper, a long-context tier below base. Tables
+    /// that have drifted show so (public bug reports, E8).
+    pub fn oddities(&self) -> Vec<String> {
+        let mut odd = Vec::new();
+        let bands = self.tiers.iter().map(|t| (t.input, t.output, t.read, &t.writes));
+        for (input, output, read, writes) in
+            std::iter::once((self.input, self.output, self.read, &self.writes)).chain(bands)
+        {
+            if read.is_some_and(|read| read > input) {
+                odd.push("reading the cache is dearer than input".to_owned());
+            }
+            for price in writes.by_seconds.values().chain(&writes.any) {
+                if price.0 > 0 && *price < input {
+                    odd.push("writing to the cache is cheaper than input".to_owned());
+                }
+                if price.0 > 5 * input.0 {
+                    odd.push("writing to the cache is dearer than five times input".to_owned());
+                }
+            }
+            if input < self.input || output < self.output {
+                odd.push("long prompts are cheaper".to_owned());
+            }
+        }
+        odd.dedup();
+        odd
     }
 }
 
 /// All rows.
 #[derive(Debug, Clone)]
 pub struct Sheet {
-    rows: Vec<Row>,
+    pub(super) rows: Vec<Row>,
+    pub(super) name: String,
+    pub(super) date: Date,
+    pub(super) sha256: String,
 }
 
 impl Sheet {
     /// The sheet that comes with the program.
-    pub fn embedded() -> &'static Sheet {
+    pub fn embedded() -> &'static Arc<Sheet> {
         &EMBEDDED
     }
 
-    /// Reads tab-separated rows in the columns of `sheet.tsv`.
+    /// Where it comes from: "built in", or a file.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The day whose prices are taken where none is asked for.
+    pub fn date(&self) -> Date {
+        self.date
+    }
+
+    /// SHA-256 of the file it was read from, in hexadecimal: whoever has the same has the same prices.
+    pub fn sha256(&self) -> &str {
+        &self.sha256
+    }
+
+    /// Reads tab-separated rows in the columns of `sheet.tsv`, of which `provider`, `model`, `input` and `output` have to
+    /// be there.
     ///
     /// # Errors
-    /// Where a row lacks a column, a number or a date can't be read, or a price is out of range.
+    /// Where a row lacks one of them, a column isn't known, a number or a date can't be read, or a price is out of range.
     pub fn parse(text: &str) -> Result<Sheet, Box<dyn std::error::Error + Send + Sync>> {
         let mut reader = csv::ReaderBuilder::new().delimiter(b'\t').from_reader(text.as_bytes());
         let header = reader.headers()?.clone();
         let mut rows = Vec::new();
         for record in reader.records() {
-            let line = Line { header: &header, record: &record?, read: RefCell::default() };
-            let name = line.text("model")?.to_owned();
-            rows.push(row(&line).and_then(|row| line.all_read().map(|()| row)).map_err(|e| format!("{name}: {e}"))?);
+            let record = record?;
+            let number = record.position().map_or(0, csv::Position::line);
+            let line = Line { header: &header, record: &record, read: RefCell::default() };
+            rows.push(
+                row(&line)
+                    .and_then(|row| line.all_read().map(|()| row))
+                    .map_err(|e| format!("line {number}, {}: {e}", line.text("model")))?,
+            );
         }
-        Ok(Sheet { rows })
+        Ok(Sheet { rows, name: String::new(), date: SHEET_DATE, sha256: sha256(text) })
     }
 
     /// Every row, in the sheet's order.
@@ -197,19 +279,24 @@ impl Sheet {
     }
 
     /// The row of `name` (`claude-sonnet-4-6` or `anthropic/claude-sonnet-4-6`) that is in force on a day; without
-    /// one, on [`SHEET_DATE`].
+    /// one, on [`Sheet::date`].
     ///
     /// # Errors
-    /// Where no model has that name; the nearest names come with the error.
+    /// Where no model has that name, or several providers sell one; the names to choose from come with the error.
     pub fn find<'a>(&'a self, name: &str, as_of: Option<Date>) -> Result<&'a Row, UnknownModel> {
-        let day = as_of.unwrap_or(SHEET_DATE);
+        let day = as_of.unwrap_or(self.date);
         let rows: Vec<&Row> = self.history(name).collect();
+        let sellers: BTreeSet<&str> = rows.iter().map(|row| row.provider.as_str()).collect();
+        if sellers.len() > 1 {
+            let nearest = sellers.into_iter().map(|provider| format!("{provider}/{name}")).collect();
+            return Err(UnknownModel { name: name.to_owned(), nearest, several: true });
+        }
         rows.iter()
             .rev()
             .find(|row| row.from.is_none_or(|from| from <= day))
             .or(rows.first())
             .copied()
-            .ok_or_else(|| UnknownModel { name: name.to_owned(), nearest: self.nearest(name) })
+            .ok_or_else(|| UnknownModel { name: name.to_owned(), nearest: self.nearest(name), several: false })
     }
 
     /// Every row of a model, oldest first.
@@ -219,8 +306,9 @@ impl Sheet {
 
     /// The next change of price after a day, if one is known.
     pub fn next_change(&self, row: &Row, as_of: Option<Date>) -> Option<&Row> {
-        let day = as_of.unwrap_or(SHEET_DATE);
-        self.rows.iter().find(|r| r.model == row.model && r.from.is_some_and(|from| from > day))
+        let day = as_of.unwrap_or(self.date);
+        let is_same = |r: &&Row| r.provider == row.provider && r.model == row.model;
+        self.rows.iter().filter(is_same).find(|r| r.from.is_some_and(|from| from > day))
     }
 
     fn nearest(&self, name: &str) -> Vec<String> {
@@ -241,6 +329,15 @@ impl Sheet {
     }
 }
 
+/// SHA-256 of a text, in hexadecimal.
+pub(super) fn sha256(text: &str) -> String {
+    let mut hex = String::with_capacity(64);
+    for byte in Sha256::digest(text.as_bytes()) {
+        let _ = write!(hex, "{byte:02x}");
+    }
+    hex
+}
+
 type RowError = Box<dyn std::error::Error + Send + Sync>;
 
 /// One record of the sheet, which knows what of it was read: a column that nobody reads is an error, not decoration.
@@ -251,15 +348,19 @@ struct Line<'a> {
 }
 
 impl Line<'_> {
-    fn text(&self, column: &str) -> Result<&str, RowError> {
-        let index =
-            self.header.iter().position(|h| h == column).ok_or_else(|| format!("the column `{column}` is missing"))?;
+    /// What stands in a column; nothing where there is no such column.
+    fn text(&self, column: &str) -> &str {
+        let Some(index) = self.header.iter().position(|h| h == column) else { return "" };
         self.read.borrow_mut().insert(index);
-        Ok(self.record.get(index).unwrap_or_default())
+        self.record.get(index).unwrap_or_default()
+    }
+
+    fn needed(&self, column: &str) -> Result<&str, RowError> {
+        Some(self.text(column)).filter(|text| !text.is_empty()).ok_or_else(|| format!("`{column}` is missing").into())
     }
 
     fn parsed<T: FromStr<Err: Display>>(&self, column: &str) -> Result<Option<T>, RowError> {
-        match self.text(column)? {
+        match self.text(column) {
             "" => Ok(None),
             text => text.parse().map(Some).map_err(|e| format!("`{column}` is `{text}`: {e}").into()),
         }
@@ -270,11 +371,12 @@ impl Line<'_> {
     }
 
     fn needed_price(&self, column: &str) -> Result<PicoUsdPerToken, RowError> {
-        self.price(column)?.ok_or_else(|| format!("`{column}` is empty").into())
+        self.price(column)?.ok_or_else(|| format!("`{column}` is missing").into())
     }
 
-    fn yes(&self, column: &str) -> Result<bool, RowError> {
-        match self.text(column)? {
+    fn yes(&self, column: &str, otherwise: bool) -> Result<bool, RowError> {
+        match self.text(column) {
+            "" => Ok(otherwise),
             "yes" => Ok(true),
             "no" => Ok(false),
             other => Err(format!("`{column}` must be yes or no, not `{other}`").into()),
@@ -304,38 +406,47 @@ impl Line<'_> {
 }
 
 fn row(line: &Line<'_>) -> Result<Row, RowError> {
-    let tier = match line.parsed::<u64>("tier_over")? {
-        None => None,
+    let tiers = match line.parsed::<u64>("tier_over")? {
+        None => Vec::new(),
         Some(over) => {
-            if line.text("tier_counts")? != "all" {
-                return Err("`tier_counts` must be `all`: read, written and plain tokens choose the tier".into());
-            }
-            Some(TierRow {
-                from_tokens: if line.yes("tier_inclusive")? { over } else { over + 1 },
+            let counts_reads = match line.text("tier_counts") {
+                "all" | "" => true,
+                "uncached" => false,
+                other => {
+                    return Err(format!(
+                        "`tier_counts` must be `all` (cached tokens count towards the tier) or `uncached`, not `{other}`"
+                    )
+                    .into());
+                }
+            };
+            vec![TierRow {
+                from_tokens: if line.yes("tier_inclusive", false)? { over } else { over + 1 },
+                counts_reads,
                 input: line.needed_price("tier_input")?,
                 output: line.needed_price("tier_output")?,
                 read: line.price("tier_read")?,
                 writes: line.writes("tier_write_")?,
-            })
+            }]
         }
     };
     Ok(Row {
-        provider: line.text("provider")?.to_owned(),
-        model: line.text("model")?.to_owned(),
+        provider: line.needed("provider")?.to_owned(),
+        model: line.needed("model")?.to_owned(),
         from: line.parsed("from")?,
         input: line.needed_price("input")?,
         output: line.needed_price("output")?,
         read: line.price("read")?,
         writes: line.writes("write_")?,
-        tier,
+        tiers,
+        storage_hour: line.price("storage_hour")?,
         context_tokens: line.parsed("context_tokens")?,
         max_output_tokens: line.parsed("max_output_tokens")?,
         min_cacheable_tokens: line.parsed("min_cacheable_tokens")?.unwrap_or(0),
         hit_granularity_tokens: line.parsed("hit_granularity_tokens")?.unwrap_or(1),
-        thinking_in_output: line.yes("thinking_in_output")?,
+        thinking_in_output: line.yes("thinking_in_output", true)?,
         retires: line.parsed("retires")?,
-        source: line.text("source")?.to_owned(),
-        source_date: line.text("source_date")?.to_owned(),
-        notes: line.text("notes")?.to_owned(),
+        source: line.text("source").to_owned(),
+        source_date: line.text("source_date").to_owned(),
+        notes: line.text("notes").to_owned(),
     })
 }

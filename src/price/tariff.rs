@@ -2,9 +2,9 @@
 
 use super::{PicoUsd, PicoUsdPerToken};
 
-/// What one call used: each prompt token in exactly one of the first four classes.
+/// What one simulated call used: each prompt token in exactly one of the first four classes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Usage {
+pub struct Split {
     /// Prompt tokens read from the cache.
     pub read_tokens: u64,
     /// Prompt tokens written to the cache under the prefix's lifetime (tools and system).
@@ -17,7 +17,7 @@ pub struct Usage {
     pub output_tokens: u64,
 }
 
-impl Usage {
+impl Split {
     /// The whole prompt: what chooses the long-context tier.
     pub fn prompt_tokens(&self) -> u64 {
         self.read_tokens + self.written_prefix_tokens + self.written_messages_tokens + self.plain_tokens
@@ -67,15 +67,15 @@ impl Tariff {
     /// What one request costs.
     ///
     /// ```
-    /// use agent_sim::price::{Sheet, Usage};
+    /// use agent_sim::price::{Sheet, Split};
     /// let row = Sheet::embedded().find("claude-sonnet-4-5", None)?;
     /// let tariff = row.tariff(None)?;
-    /// let cost = |n| tariff.cost(&Usage { plain_tokens: n, ..Usage::default() }).usd();
+    /// let cost = |n| tariff.cost(&Split { plain_tokens: n, ..Split::default() }).usd();
     /// assert_eq!(cost(200_000), 0.60);
     /// assert_eq!(cost(200_001), 1.200006); // a cliff: the whole request moves
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn cost(&self, usage: &Usage) -> PicoUsd {
+    pub fn cost(&self, usage: &Split) -> PicoUsd {
         let rates = self.rates(self.tier_of(usage.prompt_tokens()));
         rates.read * usage.read_tokens
             + rates.write_prefix * usage.written_prefix_tokens

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::Style;
 use super::format::{money, percent, table, whole};
-use super::wording::{month, sessions_text, share_with_interval, threshold_texts, value};
+use super::wording::{month, price_sentence, sessions_text, share_with_interval, threshold_texts, value};
 use crate::scenario::Change;
 use crate::simulate::{Answer, Comparison, Pair};
 use crate::stats::{Estimate, Metric, Paired, Unit, is_decided};
@@ -277,7 +277,21 @@ pub fn compare_terminal(comparison: &Comparison, style: Style) -> String {
         let sentence = if answer.checks.all_pass() { sentence } else { style.bad(&sentence) };
         let _ = writeln!(out, "  {}: {sentence}", way_name(comparison, way));
     }
+    for text in price_sentences(comparison) {
+        let _ = writeln!(out, "  {text}");
+    }
     out
+}
+
+/// Where the prices of the ways come from, each once.
+fn price_sentences(comparison: &Comparison) -> Vec<String> {
+    let mut sentences: Vec<String> = Vec::new();
+    for sentence in comparison.answers.iter().filter_map(|answer| price_sentence(&answer.scenario)) {
+        if !sentences.contains(&sentence) {
+            sentences.push(sentence);
+        }
+    }
+    sentences
 }
 
 fn escape(text: &str) -> String {
@@ -316,6 +330,9 @@ pub fn compare_markdown(comparison: &Comparison) -> String {
         for change in changes(comparison, pair.way) {
             let _ = writeln!(out, "- {}: `{}`", escape(&way_name(comparison, pair.way)), escape(&change_text(&change)));
         }
+    }
+    for text in price_sentences(comparison) {
+        let _ = writeln!(out, "- {}", escape(&text));
     }
     let _ = writeln!(
         out,

@@ -6,6 +6,7 @@ use super::compare::way_name;
 use super::system::paths;
 use super::wording::{budget_rows, class_shares, duplicates_by_tool, longest_path, month, outcome_name};
 use crate::model::Loading;
+use crate::price::Sheet;
 use crate::simulate::{Answer, Comparison, Pair, ServerCosts};
 use crate::stats::{Estimate, Metric, MetricSummary, Paired, Threshold, Verdict, quantile_name};
 
@@ -70,10 +71,25 @@ struct About {
     file: String,
     seed: u64,
     sessions: u64,
+    price_sheet: PriceSheet,
     #[serde(skip_serializing_if = "Option::is_none")]
     prices: Option<Prices>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
+}
+
+/// Whoever has the same sheet and day has the same prices.
+#[derive(Serialize)]
+pub(super) struct PriceSheet {
+    name: String,
+    date: String,
+    sha256: String,
+}
+
+impl PriceSheet {
+    pub fn of(sheet: &Sheet) -> Self {
+        Self { name: sheet.name().to_owned(), date: sheet.date().to_string(), sha256: sheet.sha256().to_owned() }
+    }
 }
 
 #[derive(Serialize)]
@@ -332,6 +348,7 @@ fn whole_report(
             file: scenario.file.clone(),
             seed: scenario.run.seed,
             sessions: answer.summary.sessions,
+            price_sheet: PriceSheet::of(scenario.price_sheet()),
             prices: scenario.price.clone().map(|p| Prices {
                 model: p.model,
                 as_of: p.as_of,

@@ -6,7 +6,8 @@ use super::format::percent;
 use super::system::{agent_rows, loading_note, loading_rows, success_lines, unanswered};
 use super::wording::{
     Part, TURN_HEADLINES, budget_rows, budget_text, cache_text, cells, checks_sentence, headlines, month, month_text,
-    outcome_name, sessions_text, share_with_interval, spending, threshold_texts, time_shares, with_interval,
+    outcome_name, price_sentence, sessions_text, share_with_interval, spending, threshold_texts, time_shares,
+    with_interval,
 };
 use crate::simulate::Answer;
 use crate::stats::{Rate, TurnMetric, Unit};
@@ -137,6 +138,9 @@ pub fn markdown(answer: &Answer) -> String {
     let _ = writeln!(out, "- Sessions ended: {}.", ended.join(", "));
     for note in &scenario.notes {
         let _ = writeln!(out, "- Note: {}.", escape(note));
+    }
+    if let Some(text) = price_sentence(scenario) {
+        let _ = writeln!(out, "- {}.", escape(&text));
     }
     let _ = writeln!(
         out,

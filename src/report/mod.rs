@@ -16,7 +16,7 @@ pub use compare::{compare_markdown, compare_terminal};
 pub use format::{money, seconds, whole};
 pub use json::{SCHEMA, compare_json, json};
 pub use markdown::markdown;
-pub use prices::{price_details, price_table};
+pub use prices::{price_changes, price_details, price_table};
 pub use sweep::{sweep_csv, sweep_json, sweep_terminal};
 pub use terminal::terminal;
 

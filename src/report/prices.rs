@@ -1,10 +1,13 @@
 //! The price sheet as text.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
+
+use jiff::civil::Date;
 
 use super::Style;
 use super::format::{table, whole};
-use crate::price::{Lifetimes, PicoUsdPerToken, Row, SHEET_DATE, Sheet, lifetime_label};
+use crate::price::{Imported, Lifetimes, PicoUsdPerToken, Row, Sheet, TierRow, lifetime_label};
 
 fn price(p: PicoUsdPerToken) -> String {
     format!("{}", p.usd_per_million())
@@ -30,20 +33,26 @@ fn short_source(source: &str) -> String {
     if first.chars().count() <= 36 { first.to_owned() } else { first.chars().take(35).chain(['…']).collect() }
 }
 
+/// Which sheet it is: where from, and the beginning of its hash.
+pub(super) fn sheet_line(sheet: &Sheet) -> String {
+    let hash: String = sheet.sha256().chars().take(12).collect();
+    format!("Sheet {}, sha256 {hash}", sheet.name())
+}
+
+/// Each model's row that is in force on a day, in the sheet's order.
+fn in_force(sheet: &Sheet, as_of: Option<Date>) -> Vec<&Row> {
+    let mut shown = BTreeSet::new();
+    let names = sheet.rows().iter().map(|row| format!("{}/{}", row.provider, row.model));
+    names.filter(|name| shown.insert(name.clone())).filter_map(|name| sheet.find(&name, as_of).ok()).collect()
+}
+
 /// Every model's prices in force on the sheet's day.
-pub fn price_table(sheet: &Sheet, style: Style) -> String {
+pub fn price_table(sheet: &Sheet, as_of: Option<Date>, style: Style) -> String {
     let mut table =
         table(["model", "input", "output", "cache read", "cache write", "long prompts", "source", "read"], 1..4);
-    let mut shown: Vec<&str> = Vec::new();
-    for row in sheet.rows() {
-        if shown.contains(&row.model.as_str()) {
-            continue;
-        }
-        shown.push(&row.model);
-        let row = sheet.find(&row.model, None).unwrap_or(row);
-        let tier = row.tier.as_ref().map_or_else(String::new, |t| {
-            format!("from {}: {} / {}", whole(t.from_tokens), price(t.input), price(t.output))
-        });
+    for row in in_force(sheet, as_of) {
+        let band = |t: &TierRow| format!("from {}: {} / {}", whole(t.from_tokens), price(t.input), price(t.output));
+        let tier = row.tiers.iter().map(band).collect::<Vec<_>>().join("\n");
         table.add_row([
             format!("{}/{}", row.provider, row.model),
             price(row.input),
@@ -56,20 +65,26 @@ pub fn price_table(sheet: &Sheet, style: Style) -> String {
         ]);
     }
     let foot = format!(
-        "$ per million tokens, in force on {SHEET_DATE}. `agent-sim prices MODEL` shows one row with its source; [price] in a scenario overrides it."
+        "$ per million tokens, in force on {}. `agent-sim prices MODEL` shows one row with its source; [price] in a scenario overrides it. {}.",
+        as_of.unwrap_or(sheet.date()),
+        sheet_line(sheet)
     );
     format!("{table}\n{}\n", style.faint(&foot))
 }
 
 /// One model: every dated row, with source and notes.
-pub fn price_details(sheet: &Sheet, row: &Row, style: Style) -> String {
+pub fn price_details(sheet: &Sheet, row: &Row, as_of: Option<Date>, style: Style) -> String {
     let mut out = String::new();
     let name = format!("{}/{}", row.provider, row.model);
     let _ = writeln!(out, "{}  {}", style.heading(&name), style.faint("$ per million tokens"));
     let history: Vec<&Row> = sheet.history(&name).collect();
     for dated in history {
         let from = dated.from.map_or_else(|| "until the next date".to_owned(), |d| format!("from {d}"));
-        let now = if std::ptr::eq(dated, row) { format!(", in force on {SHEET_DATE}") } else { String::new() };
+        let now = if std::ptr::eq(dated, row) {
+            format!(", in force on {}", as_of.unwrap_or(sheet.date()))
+        } else {
+            String::new()
+        };
         if sheet.history(&name).count() > 1 {
             let _ = writeln!(out, "\n{from}{now}");
         }
@@ -80,7 +95,7 @@ pub fn price_details(sheet: &Sheet, row: &Row, style: Style) -> String {
         field("output", price(dated.output));
         field("cache read", optional(dated.read));
         field("cache write", writes(&dated.writes, dated.input));
-        if let Some(t) = &dated.tier {
+        for t in &dated.tiers {
             field("long prompts", format!("from {} tokens the whole request costs", whole(t.from_tokens)));
             field("", format!("input {}, output {}, cache read {}", price(t.input), price(t.output), optional(t.read)));
             field("", format!("cache write {}", writes(&t.writes, t.input)));
@@ -101,7 +116,103 @@ pub fn price_details(sheet: &Sheet, row: &Row, style: Style) -> String {
         if !dated.notes.is_empty() {
             field("notes", dated.notes.clone());
         }
-        field("source", format!("{}, {}", dated.source, dated.source_date));
+        let read = [dated.source.as_str(), dated.source_date.as_str()];
+        field("source", read.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", "));
     }
+    out
+}
+
+/// The prices in which two rows differ: (what, old, new).
+fn differences(old: &Row, new: &Row) -> Vec<(String, String, String)> {
+    let bands = |row: &Row| {
+        let band = |t: &TierRow| {
+            format!(
+                "from {}: {} / {} / {} / {}",
+                whole(t.from_tokens),
+                price(t.input),
+                price(t.output),
+                optional(t.read),
+                writes(&t.writes, t.input)
+            )
+        };
+        let bands: Vec<String> = row.tiers.iter().map(band).collect();
+        if bands.is_empty() { "none".to_owned() } else { bands.join("\n") }
+    };
+    let all = [
+        ("input", price(old.input), price(new.input)),
+        ("output", price(old.output), price(new.output)),
+        ("cache read", optional(old.read), optional(new.read)),
+        ("cache write", writes(&old.writes, old.input), writes(&new.writes, new.input)),
+        ("long prompts", bands(old), bands(new)),
+    ];
+    all.into_iter().filter(|(_, old, new)| old != new).map(|(what, old, new)| (what.to_owned(), old, new)).collect()
+}
+
+/// What another table says differently than a sheet, of the models in both.
+pub fn price_changes(imported: &Imported, sheet: &Sheet, as_of: Option<Date>, style: Style) -> String {
+    let mut out = String::new();
+    let theirs = &imported.sheet;
+    let day = as_of.unwrap_or(theirs.date());
+    let _ = writeln!(
+        out,
+        "{}  {}",
+        style.heading(theirs.name()),
+        style.faint(&format!("{}, as of {day}", imported.format))
+    );
+    let ours = in_force(sheet, Some(day));
+    let (mut same, mut missing) = (0_u64, Vec::new());
+    let mut changes = table(["model", "price", "built in", "this file"], 0..0);
+    let mut different = 0_u64;
+    for row in &ours {
+        let name = format!("{}/{}", row.provider, row.model);
+        let Ok(new) = theirs.find(&name, Some(day)) else {
+            missing.push((row.provider.as_str(), row.model.as_str()));
+            continue;
+        };
+        let differences = differences(row, new);
+        if differences.is_empty() {
+            same += 1;
+            continue;
+        }
+        different += 1;
+        for (index, (what, old, new)) in differences.into_iter().enumerate() {
+            changes.add_row([if index == 0 { name.clone() } else { String::new() }, what, old, new]);
+        }
+    }
+    let known: BTreeSet<String> = ours.iter().map(|row| format!("{}/{}", row.provider, row.model)).collect();
+    let new = in_force(theirs, Some(day))
+        .iter()
+        .filter(|row| !known.contains(&format!("{}/{}", row.provider, row.model)))
+        .count();
+    let _ = writeln!(
+        out,
+        "{} models cost the same, {} differ, {} of the built-in ones aren't in it, {} are new\n",
+        whole(same),
+        whole(different),
+        whole(missing.len() as u64),
+        whole(new as u64)
+    );
+    if different > 0 {
+        let _ = writeln!(out, "{changes}");
+        let _ = writeln!(out, "{}", style.faint("$ per million tokens; long prompts: input / output / read / write"));
+    }
+    if !missing.is_empty() {
+        let _ = writeln!(out, "\n{}", style.heading("Not in it"));
+        for group in missing.chunk_by(|a, b| a.0 == b.0) {
+            let models: Vec<&str> = group.iter().map(|(_, model)| *model).collect();
+            let _ = writeln!(out, "  {}: {}", group[0].0, models.join(", "));
+        }
+    }
+    if !imported.remarks.is_empty() {
+        let _ = writeln!(out, "\n{}", style.heading("What wasn't read, or is odd"));
+        for remark in &imported.remarks {
+            let _ = writeln!(out, "  {remark}");
+        }
+    }
+    let _ = writeln!(
+        out,
+        "\n{}",
+        style.faint(&format!("{}. --prices {} takes these prices", sheet_line(theirs), theirs.name()))
+    );
     out
 }

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::Style;
 use super::format::{number, percent, table};
+use super::json::PriceSheet;
 use super::wording::{sessions_text, value};
 use crate::simulate::{Sweep, SweepPoint};
 use crate::stats::{Estimate, Reading, Statistic, Unit, is_decided};
@@ -166,6 +167,7 @@ struct SweepReport<'a> {
     file: &'a str,
     seed: u64,
     sessions: u64,
+    price_sheet: PriceSheet,
     points: Vec<PointReport<'a>>,
 }
 
@@ -200,6 +202,7 @@ pub fn sweep_json(sweep: &Sweep) -> Result<String, serde_json::Error> {
         file: &sweep.file,
         seed: sweep.seed,
         sessions: sweep.points.first().map_or(0, |point| point.summary.sessions),
+        price_sheet: PriceSheet::of(&sweep.price_sheet),
         points,
     };
     Ok(serde_json::to_string_pretty(&report)? + "\n")

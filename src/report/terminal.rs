@@ -199,6 +199,7 @@ pub fn terminal(answer: &Answer, style: Style) -> String {
     if let Some(price) = &scenario.price {
         let changed = if price.overridden { ", changed by [price]" } else { "" };
         line(&mut out, "prices", &format!("{} as of {}{changed}; {}", price.model, price.as_of, price.source));
+        line(&mut out, "", &super::prices::sheet_line(scenario.price_sheet()).replacen("Sheet", "sheet", 1));
     }
     if let Some(price) = scenario.agents.first().and_then(|main| main.small_price.as_ref()) {
         line(&mut out, "", &format!("{} for the small model", price.model));

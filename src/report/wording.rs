@@ -1,7 +1,7 @@
 //! What a metric is called, and a value with its interval, in words that both the terminal and the pull request use.
 
 use crate::check::Check;
-use crate::scenario::SEARCH_TOOL;
+use crate::scenario::{SEARCH_TOOL, Scenario};
 use crate::session::{Limit, Outcome};
 use crate::simulate::Answer;
 use crate::stats::{Estimate, MetricSummary, Quantity, Threshold, TurnMetric, Unit};
@@ -400,4 +400,12 @@ pub(super) fn checks_sentence(answer: &Answer, why: &str) -> String {
         None => "to the last digit".to_owned(),
     };
     format!("{}: {z}{held}", plural(forms.len(), "closed form agrees", "closed forms agree"))
+}
+
+/// Which row of which sheet the prices are; nothing where no model is named.
+pub(super) fn price_sentence(scenario: &Scenario) -> Option<String> {
+    let price = scenario.price.as_ref()?;
+    let changed = if price.overridden { ", changed by [price]" } else { "" };
+    let sheet = super::prices::sheet_line(scenario.price_sheet());
+    Some(format!("Prices of {} as of {}{changed}. {sheet}", price.model, price.as_of))
 }

@@ -2,15 +2,14 @@
 //! over it, read and checked like a scenario.
 
 use std::cell::RefCell;
-use std::path::Path;
 
-use super::AgentNode;
 use super::mistake::{Mistake, Mistakes};
 use super::raw::{self, Raw};
 use super::reader::{At, Sink, complain};
 use super::resolve::{self, Parts, Resolved};
 use super::tools::unknown_name;
 use super::tree::{Data, Span, Table};
+use super::{AgentNode, Surroundings};
 use crate::model::{Agent, Model, Routing};
 
 /// The most agents in the tree: an agent that several tools call counts for each of them.
@@ -36,7 +35,7 @@ pub(super) struct Composed {
 
 /// Composes scenarios: what all models of one file have in common.
 struct Composer<'a> {
-    folder: &'a Path,
+    around: &'a Surroundings,
     /// The nodes so far.
     nodes: Vec<AgentNode>,
     /// (agent, model) of every shared prefix.
@@ -50,9 +49,9 @@ struct Composer<'a> {
     called: Vec<usize>,
 }
 
-pub(super) fn compose(root: &Table, folder: &Path, sink: &Sink) -> Composed {
+pub(super) fn compose(root: &Table, around: &Surroundings, sink: &Sink) -> Composed {
     let mut composer = Composer {
-        folder,
+        around,
         nodes: Vec::new(),
         prefixes: Vec::new(),
         too_many: false,
@@ -60,7 +59,7 @@ pub(super) fn compose(root: &Table, folder: &Path, sink: &Sink) -> Composed {
         depth: 0,
         called: Vec::new(),
     };
-    let raw = raw::read(root, folder, sink);
+    let raw = raw::read(root, &around.folder, sink);
     let small = raw.routing.as_ref().and_then(|_| composer.small(root, &raw, sink));
     let small_nodes = std::mem::take(&mut composer.nodes);
     composer.called.clear();
@@ -81,7 +80,7 @@ pub(super) fn compose(root: &Table, folder: &Path, sink: &Sink) -> Composed {
             // nobody calls it, and still its mistakes are wanted
             if let Some(tree) = agent_tree(root, agent, &raw, sink) {
                 let own = RefCell::new(Mistakes::default());
-                let raw = raw::read(&tree, folder, &own);
+                let raw = raw::read(&tree, &around.folder, &own);
                 composer.resolve(&tree, &raw, &mut vec![agent.value.clone()], None, &own);
                 forward(own.into_inner(), root, &agent.value, sink);
             }
@@ -107,7 +106,7 @@ impl Composer<'_> {
             tree.remove(key);
         }
         lay_over(&mut tree, overlay);
-        let raw = raw::read(&tree, self.folder, sink);
+        let raw = raw::read(&tree, &self.around.folder, sink);
         let mut resolved = self.resolve(&tree, &raw, &mut Vec::new(), None, sink);
         if takes_over_timing(&raw, caller) {
             resolved.add_notes(vec![
@@ -156,7 +155,7 @@ impl Composer<'_> {
             small: Box::new(small),
         });
         let is_agent = !path.is_empty();
-        let mut resolved = resolve::resolve(raw, Parts { agents, routing, is_agent }, sink);
+        let mut resolved = resolve::resolve(raw, Parts { agents, routing, is_agent }, self.around, sink);
         resolved.add_notes(notes);
         // what is wrong of a caller as well has been said
         for (agent, inner) in mistakes {
@@ -249,7 +248,7 @@ impl Composer<'_> {
         let agent = raw.agents.iter().find(|at| at.value == name.value)?;
         let tree = agent_tree(tree, agent, raw, sink)?;
         let own = RefCell::new(Mistakes::default());
-        let inner = raw::read(&tree, self.folder, &own);
+        let inner = raw::read(&tree, &self.around.folder, &own);
         let node = self.nodes.len();
         path.push(name.value.clone());
         let before = (self.side_by_side, self.depth);

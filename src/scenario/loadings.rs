@@ -1,8 +1,8 @@
 //! The same scenario with one of its servers loaded in other ways, for what its definitions cost in each of them.
 
 use std::cell::RefCell;
-use std::path::Path;
 
+use super::Surroundings;
 use super::compose::compose;
 use super::mistake::Mistakes;
 use super::raw::RawServer;
@@ -32,9 +32,9 @@ pub struct ServerLoadings {
 }
 
 /// The servers of a checked scenario, where other ways of loading one of them are known; else nothing.
-pub(super) fn loadings(root: &Table, folder: &Path) -> Vec<ServerLoadings> {
+pub(super) fn loadings(root: &Table, around: &Surroundings) -> Vec<ServerLoadings> {
     let sink = RefCell::new(Mistakes::default());
-    let base = compose(root, folder, &sink);
+    let base = compose(root, around, &sink);
     let raw = &base.raw;
     let is_known = |server: &RawServer| server.has_read_tokens;
     if raw.search.is_none() && !raw.servers.iter().any(|at| is_known(&at.value)) {
@@ -43,7 +43,7 @@ pub(super) fn loadings(root: &Table, folder: &Path) -> Vec<ServerLoadings> {
     let with = |server: &str, changes: &[(&str, Option<Data>)]| {
         let mut tree = root.clone();
         change(&mut tree, server, changes);
-        compose(&tree, folder, &sink).resolved.model
+        compose(&tree, around, &sink).resolved.model
     };
     let named = |at: &At<RawServer>| Some((at.value.name.as_ref()?.value.clone(), at.value.tokens()?));
     raw.servers

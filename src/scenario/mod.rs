@@ -22,8 +22,10 @@ mod tree;
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 pub use changes::Change;
+use jiff::civil::Date;
 pub use loadings::ServerLoadings;
 use mistake::Mistakes;
 pub use mistake::{Mistake, ScenarioError, SourceText};
@@ -32,6 +34,7 @@ pub use tree::split_values;
 use tree::{Data, Table};
 
 use crate::model::Model;
+use crate::price::Sheet;
 use crate::stats::{Target, Threshold};
 
 /// The largest file that is read.
@@ -69,9 +72,19 @@ pub struct Scenario {
     pub price: Option<PriceInfo>,
     /// What the reader should know of it, such as a price that is about to change.
     pub notes: Vec<String>,
-    /// As it was read, the strategy laid over it; and where its own files are looked for.
+    /// As it was read, the strategy laid over it; and with what.
     tree: Table,
+    around: Surroundings,
+}
+
+/// What a scenario is read with.
+#[derive(Debug, Clone)]
+struct Surroundings {
+    /// Where its own files are looked for.
     folder: PathBuf,
+    sheet: Arc<Sheet>,
+    /// The day whose prices are asked for, whatever the file says.
+    as_of: Option<Date>,
 }
 
 /// `[run]`.
@@ -123,6 +136,10 @@ pub struct Request<'a> {
     pub sets: &'a [String],
     /// A strategy of the file to lay over it.
     pub strategy: Option<&'a str>,
+    /// The price sheet; the built-in one where there is none.
+    pub sheet: Option<Arc<Sheet>>,
+    /// The day whose prices are taken, whatever `[price] as_of` says.
+    pub as_of: Option<Date>,
 }
 
 impl Scenario {
@@ -203,7 +220,17 @@ impl Scenario {
     /// The main agent's servers, each with the models that load it in other ways; nothing where the scenario knows no
     /// other way, with `[tool_search]` or `read_tokens`.
     pub fn loadings(&self) -> Vec<ServerLoadings> {
-        loadings::loadings(&self.tree, &self.folder)
+        loadings::loadings(&self.tree, &self.around)
+    }
+
+    /// The price sheet it was read with.
+    pub fn price_sheet(&self) -> &Arc<Sheet> {
+        &self.around.sheet
+    }
+
+    /// The day whose prices are taken.
+    pub fn prices_as_of(&self) -> Date {
+        self.around.as_of.unwrap_or(self.around.sheet.date())
     }
 
     /// The keys in which another scenario differs.
@@ -246,8 +273,12 @@ fn build(
     request: &Request<'_>,
     sink: &RefCell<Mistakes>,
 ) -> Option<Scenario> {
-    let folder = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder.to_path_buf() };
-    let base = compose::compose(root, &folder, sink);
+    let around = Surroundings {
+        folder: if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder.to_path_buf() },
+        sheet: request.sheet.clone().unwrap_or_else(|| Sheet::embedded().clone()),
+        as_of: request.as_of,
+    };
+    let base = compose::compose(root, &around, sink);
     let named = base.raw.strategies.clone();
     let strategies: Vec<String> = named.iter().map(|at| at.value.clone()).collect();
     // thresholds that apply to none of the ways
@@ -285,7 +316,7 @@ fn build(
         // the command line has the last word, but for what the strategy has switched off altogether
         let sets: Vec<Setting> = sets.iter().filter(|(path, _)| !overlay.blocks(path)).cloned().collect();
         set_all(&mut laid, &sets, &mut sink.borrow_mut());
-        let composed = compose::compose(&laid, &folder, sink);
+        let composed = compose::compose(&laid, &around, sink);
         unused.retain(|at| composed.resolved.idle_thresholds.iter().any(|idle| idle.value == at.value));
         if request.strategy == Some(at.value.as_str()) {
             chosen = Some((composed, laid));
@@ -324,7 +355,7 @@ fn build(
         price: resolved.price,
         notes: resolved.notes.into_iter().chain(idle).collect(),
         tree,
-        folder,
+        around,
     })
 }
 

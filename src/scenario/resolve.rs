@@ -5,7 +5,7 @@ use super::mistake::Mistake;
 use super::raw::{Raw, RawBreaks, RawCache};
 use super::reader::{At, Sink, complain};
 use super::tree::Span;
-use super::{PriceInfo, RunOptions, limits, servers, tariffs, tools};
+use super::{PriceInfo, RunOptions, Surroundings, limits, servers, tariffs, tools};
 use crate::dist::{Dist, Whole};
 use crate::model::{Agent, Breaks, Cache, Loading, MOST_CALLS, MOST_TURNS, Model, Prompt, Routing, Timing, Tool};
 use crate::price::{Row, lifetime_label};
@@ -52,12 +52,12 @@ const RARE: f64 = 1e-12;
 
 /// Checks all that spans several values and builds the model. Where something is wrong it says so and goes on with a
 /// stand-in, so that all mistakes come at once; the result counts only if none was found.
-pub(super) fn resolve(raw: &Raw, parts: Parts, sink: &Sink) -> Resolved {
+pub(super) fn resolve(raw: &Raw, parts: Parts, around: &Surroundings, sink: &Sink) -> Resolved {
     let mut notes = Vec::new();
     let servers = servers::servers(raw, sink);
     let (tools, phase) = tools::tools(raw, &servers, parts.agents, parts.is_agent, sink);
     let definitions = servers.definitions();
-    let (tariff, price, row) = tariffs::prices(raw, sink, &mut notes);
+    let (tariff, price, row) = tariffs::prices(raw, around, sink, &mut notes);
     let cache = cache(&raw.cache, row.as_ref(), sink);
     let session = &raw.session;
     if !session.has_turns {

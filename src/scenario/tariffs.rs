@@ -3,28 +3,31 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use super::PriceInfo;
 use super::mistake::Mistake;
 use super::raw::{Raw, RawPrice};
 use super::reader::{At, Sink, complain};
 use super::tree::Span;
-use crate::price::{Lifetimes, PicoUsdPerToken, Rates, Row, SHEET_DATE, Sheet, Tariff, TierRow, lifetime_label};
+use super::{PriceInfo, Surroundings};
+use crate::price::{Lifetimes, PicoUsdPerToken, Rates, Row, Tariff, TierRow, lifetime_label};
 
 /// The prices that apply, what is to be said of them, and the sheet's row.
 pub(super) fn prices(
     raw: &Raw,
+    around: &Surroundings,
     sink: &Sink,
     notes: &mut Vec<String>,
 ) -> (Option<Tariff>, Option<PriceInfo>, Option<Row>) {
-    let as_of = raw.price.as_of.map(|at| at.value);
-    let row = raw.model.name.as_ref().and_then(|name| match Sheet::embedded().find(&name.value, as_of) {
+    let sheet = &around.sheet;
+    let as_of = around.as_of.or(raw.price.as_of.map(|at| at.value));
+    let row = raw.model.name.as_ref().and_then(|name| match sheet.find(&name.value, as_of) {
         Ok(row) => Some(row),
         Err(error) => {
             let label = error.nearest.first().map_or_else(|| "unknown".to_owned(), |n| format!("did you mean \"{n}\"?"));
             complain(
                 sink,
                 Mistake::at(name.span, error.to_string()).label(label).help(
-                    "`agent-sim prices` lists the models; for another one leave `name` out and give its prices in [price]",
+                    "`agent-sim prices` lists the models; for another one leave `name` out and give its prices in [price], \
+                     or read a newer table with --prices FILE",
                 ),
             );
             None
@@ -34,6 +37,9 @@ pub(super) fn prices(
         return (None, None, None);
     }
     let any_override = any_price(&raw.price);
+    if around.as_of.is_some() && raw.model.name.is_none() && any_override {
+        notes.push("--as-of chooses a row of the price sheet, and no model is named: [price] is taken".to_owned());
+    }
     let lifetime = raw.cache.lifetime.and_then(|at| at.value);
     if row.is_none() && !any_override {
         if let Some(at) = raw.price.as_of {
@@ -57,8 +63,7 @@ pub(super) fn prices(
         tariff.map(|tariff| (tariff, row))
     });
     let info = row.map(|row| {
-        let sheet = Sheet::embedded();
-        let day = as_of.unwrap_or(SHEET_DATE);
+        let day = as_of.unwrap_or(sheet.date());
         if let Some(next) = sheet.next_change(row, as_of)
             && let Some(from) = next.from
         {
@@ -186,7 +191,8 @@ fn overridden(raw: &Raw, row: Option<&Row>, sink: &Sink) -> Option<Row> {
             output,
             read,
             writes: Lifetimes { any, by_seconds },
-            tier: None,
+            tiers: Vec::new(),
+            storage_hour: None,
             context_tokens: None,
             max_output_tokens: None,
             min_cacheable_tokens: 0,
@@ -208,7 +214,7 @@ fn overridden(raw: &Raw, row: Option<&Row>, sink: &Sink) -> Option<Row> {
         new.writes.any = any.or(new.writes.any);
         new.writes.by_seconds.extend(by_seconds);
     }
-    if let Some(tier) = &row.tier {
+    if let [tier] = row.tiers.as_slice() {
         let mut writes = tier.writes.clone();
         for (seconds, price) in &new.writes.by_seconds {
             let ratio_to = row.writes.price(*seconds).zip(tier.writes.price(*seconds));
@@ -225,13 +231,14 @@ fn overridden(raw: &Raw, row: Option<&Row>, sink: &Sink) -> Option<Row> {
             (Some(new), _, _) => Some(scaled(row.input, new, tier.input)),
             (None, _, at_tier) => at_tier,
         };
-        new.tier = Some(TierRow {
+        new.tiers = vec![TierRow {
             from_tokens: tier.from_tokens,
+            counts_reads: tier.counts_reads,
             input: scaled(row.input, input, tier.input),
             output: scaled(row.output, output, tier.output),
             read: tier_read,
             writes,
-        });
+        }];
     }
     Some(new)
 }
@@ -278,7 +285,17 @@ fn tariff(raw: &Raw, row: &Row, messages: Option<u64>, prefix: Option<u64>, sink
         Rates { input, read, write_prefix, write_messages, output }
     };
     let base = rates(row.input, row.output, row.read, &row.writes, "");
-    let tier =
-        row.tier.as_ref().map(|t| (t.from_tokens, rates(t.input, t.output, t.read, &t.writes, " for long prompts")));
+    let tier = match row.only_tier() {
+        Ok(tier) => tier,
+        Err(missing) => {
+            let mistake = Mistake::maybe_at(raw.model.name.as_ref().map(|at| at.span), missing.to_string());
+            complain(
+                sink,
+                mistake.label("not simulated").help("leave `name` out and give [price] for the prompts' size"),
+            );
+            return None;
+        }
+    };
+    let tier = tier.map(|t| (t.from_tokens, rates(t.input, t.output, t.read, &t.writes, " for long prompts")));
     fine.then_some(Tariff { base, tier })
 }

@@ -4,7 +4,7 @@
 //! nothing, exactly the prefix (definitions + system), or everything up to the history, so three counters stand for
 //! the fixed part and the rest is kept call by call. Summaries, pings and lost replies are kept apart.
 
-use crate::price::{PicoUsd, Rates, Tariff, Usage};
+use crate::price::{PicoUsd, Rates, Split, Tariff};
 
 /// The class that a prompt token is billed in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -185,7 +185,7 @@ impl Ledger {
     }
 
     /// Books a request that isn't a turn.
-    pub(super) fn lump(&mut self, lump: Lump, tier: usize, usage: &Usage) {
+    pub(super) fn lump(&mut self, lump: Lump, tier: usize, usage: &Split) {
         self.any_lump = true;
         let tokens = &mut self.lumps[lump as usize][tier];
         let more = [usage.read_tokens, usage.written_prefix_tokens, usage.written_messages_tokens, usage.plain_tokens];

@@ -4,7 +4,7 @@ use super::agent::AgentSums;
 use super::ledger::{Bill, Class};
 use super::phase::PhaseTotals;
 use crate::model::Budget;
-use crate::price::{PicoUsd, Usage};
+use crate::price::{PicoUsd, Split};
 
 /// How a session ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -288,7 +288,7 @@ pub struct Turn {
     /// Whether its call was answered.
     pub answered: bool,
     /// The tokens of its own call by class.
-    pub usage: Usage,
+    pub usage: Split,
     /// Money for all that was requested since the turn before: its call, attempts whose reply was lost, summaries and
     /// pings; without tool fees.
     pub cost: PicoUsd,

@@ -5,7 +5,7 @@ use super::record::Limit;
 use super::spend::worst_case;
 use super::step::{Call, Kind};
 use super::{Lump, Session};
-use crate::price::{PicoUsd, Usage};
+use crate::price::{PicoUsd, Split};
 
 impl<D: Draws> Session<'_, D> {
     /// Whether the budget refuses the next attempt, which then ends the session.
@@ -36,13 +36,13 @@ impl<D: Draws> Session<'_, D> {
         if due == 0 {
             return;
         }
-        let one = Usage { read_tokens: tokens, output_tokens: 1, ..Usage::default() };
+        let one = Split { read_tokens: tokens, output_tokens: 1, ..Split::default() };
         let tariff = model.tariff.as_ref();
         let tier = tariff.map_or(0, |tariff| tariff.tier_of(tokens));
         let cost = tariff.map_or_else(PicoUsd::default, |tariff| tariff.cost(&one));
         let budget = &model.budget;
         let pings = if budget.before { due.min(self.spend.most(budget, cost, tokens + 1)) } else { due };
-        let all = Usage { read_tokens: tokens * pings, output_tokens: pings, ..Usage::default() };
+        let all = Split { read_tokens: tokens * pings, output_tokens: pings, ..Split::default() };
         self.ledger.lump(Lump::KeepAlive, tier, &all);
         self.spend.request(cost * pings, &all);
         self.record.keep_alive_pings += pings;
@@ -81,15 +81,15 @@ impl<D: Draws> Session<'_, D> {
             let usage = self.usage_of(prompt_tokens, hit_tokens, output_tokens);
             let cost = tariff.map_or_else(PicoUsd::default, |tariff| tariff.cost(&usage));
             self.spend.request(cost, &usage);
-            let plain = Usage { plain_tokens: prompt_tokens, output_tokens, ..Usage::default() };
+            let plain = Split { plain_tokens: prompt_tokens, output_tokens, ..Split::default() };
             self.spend.without_cache += tariff.map_or_else(PicoUsd::default, |tariff| tariff.cost(&plain));
         }
     }
 
-    pub(super) fn usage_of(&self, prompt_tokens: u64, hit_tokens: u64, output_tokens: u64) -> Usage {
+    pub(super) fn usage_of(&self, prompt_tokens: u64, hit_tokens: u64, output_tokens: u64) -> Split {
         let cache = &self.model.cache;
         let fresh = prompt_tokens - hit_tokens;
-        let mut usage = Usage { read_tokens: hit_tokens, output_tokens, ..Usage::default() };
+        let mut usage = Split { read_tokens: hit_tokens, output_tokens, ..Split::default() };
         if cache.enabled && prompt_tokens >= cache.min_tokens {
             usage.written_prefix_tokens = self.parts.prefix.saturating_sub(hit_tokens);
             usage.written_messages_tokens = fresh - usage.written_prefix_tokens;
@@ -100,7 +100,7 @@ impl<D: Draws> Session<'_, D> {
     }
 
     /// The tokens of a call by class.
-    pub fn usage(&self, call: &Call) -> Usage {
+    pub fn usage(&self, call: &Call) -> Split {
         self.usage_of(call.prompt_tokens, call.hit_tokens, call.output_tokens)
     }
 

@@ -2,7 +2,7 @@
 
 use super::record::Limit;
 use crate::model::{Budget, Model};
-use crate::price::{PicoUsd, Usage};
+use crate::price::{PicoUsd, Split};
 
 /// Sums over the requests so far. They are kept only where somebody asks for them.
 #[derive(Debug, Clone, Copy, Default)]
@@ -72,7 +72,7 @@ impl Spend {
         self.before.tokens + self.tokens + self.agents.1
     }
 
-    pub fn request(&mut self, cost: PicoUsd, usage: &Usage) {
+    pub fn request(&mut self, cost: PicoUsd, usage: &Split) {
         self.requests += cost;
         self.tokens += usage.prompt_tokens() + usage.output_tokens;
     }

@@ -450,3 +450,42 @@ fn a_grid_of_settings() {
         assert!(err(&output).contains(said), "{args:?}: {}", err(&output));
     }
 }
+
+#[test]
+fn prices_of_another_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = folder.path().join("own.tsv");
+    std::fs::write(
+        &table,
+        "provider\tmodel\tinput\toutput\tread\twrite_5m\twrite_1h\tmin_cacheable_tokens\tsource\n\
+         anthropic\tclaude-opus-4-8\t4\t20\t0.4\t5\t8\t1024\tour contract\n\
+         anthropic\tclaude-sonnet-4-6\t3\t15\t0.3\t3.75\t6\t1024\tour contract\n\
+         us\thouse-model\t1\t2\t\t\t\t\tour contract\n",
+    )
+    .unwrap();
+    let table = table.display().to_string();
+    let shown = |args: &[&str]| out(&agent_sim(args)).replace(&table, "own.tsv");
+    insta::assert_snapshot!("prices_import", shown(&["prices", "--import", &table, "--as-of", "2026-11-29"]));
+    insta::assert_snapshot!("prices_own", shown(&["prices", "--prices", &table, "--as-of", "2026-11-29"]));
+    let file = folder.path().join("a.toml");
+    let text = "[model]\nname = \"claude-opus-4-8\"\n[prompt]\nsystem = 5000\n[session]\nturns = 9\noutput = 100\n\
+                [cache]\nlifetime = \"5m\"\n";
+    std::fs::write(&file, text).unwrap();
+    let file = file.display().to_string();
+    let run = |more: &[&str]| {
+        let mut args = vec!["run", &file, "--sessions", "20", "--format", "json"];
+        args.extend(more);
+        serde_json::from_str::<serde_json::Value>(&out(&agent_sim(&args))).unwrap()
+    };
+    let (built_in, own) = (run(&[]), run(&["--prices", &table]));
+    let cost = |report: &serde_json::Value| report["strategies"][0]["metrics"]["cost_usd"]["mean"].as_f64().unwrap();
+    // every price is four fifths
+    assert!((cost(&own) / cost(&built_in) - 0.8).abs() < 1e-9);
+    assert_ne!(own["scenario"]["price_sheet"]["sha256"], built_in["scenario"]["price_sheet"]["sha256"]);
+    let missing = agent_sim(&["run", "scenarios/coding-agent.toml", "--prices", "nowhere.json"]);
+    assert_eq!((missing.status.code(), err(&missing).contains("nowhere.json can't be read")), (Some(2), true));
+    let day = agent_sim(&["prices", "--as-of", "tomorrow"]);
+    assert_eq!((day.status.code(), err(&day).contains("a day is written as 2026-12-01")), (Some(2), true));
+    let argon = out(&agent_sim(&["prices", "gemini-4-argon", "--as-of", "2026-12-01"]));
+    assert!(argon.contains("from 2026-12-01, in force on 2026-12-01"), "{argon}");
+}

@@ -23,7 +23,9 @@ fn values(model: &Model, seed: u64, sessions: u64, name: &str) -> Vec<f64> {
 fn compared(file: &str, sessions: u64) -> Comparison {
     let path = root().join("scenarios").join(file);
     let sets = [format!("run.sessions={sessions}")];
-    let load = |strategy: Option<&str>| Scenario::load(&path, &Request { sets: &sets, strategy }).unwrap();
+    let load = |strategy: Option<&str>| {
+        Scenario::load(&path, &Request { sets: &sets, strategy, ..Request::default() }).unwrap()
+    };
     let base = load(None);
     let mut all: Vec<Scenario> = base.strategies.iter().map(|name| load(Some(name))).collect();
     all.insert(0, base);

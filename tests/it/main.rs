@@ -4,6 +4,7 @@
 #![allow(clippy::case_sensitive_file_extension_comparisons, clippy::format_collect)]
 
 mod agents;
+mod bug_reports;
 mod checks;
 mod checks_agents;
 mod checks_sessions;

@@ -1,22 +1,22 @@
 //! The sheet and the tariff: worked bills, public bug reports, and rules that every row keeps.
 
-use agent_sim::price::{PicoUsdPerToken, Sheet, Usage};
+use agent_sim::price::{PicoUsdPerToken, Sheet, Split};
 use jiff::civil::date;
 
 use crate::support::{model, scenario, scenario_with};
 
-fn usage(plain: u64, read: u64, written: u64, output: u64) -> Usage {
-    Usage {
+fn usage(plain: u64, read: u64, written: u64, output: u64) -> Split {
+    Split {
         plain_tokens: plain,
         read_tokens: read,
         written_messages_tokens: written,
         output_tokens: output,
-        ..Usage::default()
+        ..Split::default()
     }
 }
 
 #[track_caller]
-fn bill(model: &str, lifetime_s: Option<u64>, usage: Usage, want: f64) {
+fn bill(model: &str, lifetime_s: Option<u64>, usage: Split, want: f64) {
     let row = Sheet::embedded().find(model, None).unwrap();
     let got = row.tariff(lifetime_s).unwrap().cost(&usage).usd();
     assert!((got - want).abs() < 1e-12, "{model}: {got}, want {want}");
@@ -62,16 +62,9 @@ fn every_row_is_consistent() {
     for row in Sheet::embedded().rows() {
         let name = format!("{} from {:?}", row.model, row.from);
         assert!(!row.source.is_empty() && !row.source_date.is_empty(), "{name} has no source");
-        if let Some(read) = row.read {
-            assert!(read <= row.input, "{name}: reading is dearer than input");
-        }
+        assert_eq!(row.oddities(), Vec::<String>::new(), "{name}");
         assert!(!row.writes.is_empty(), "{name} has no write price");
-        for price in row.writes.by_seconds.values().chain(row.writes.any.iter()) {
-            assert!(*price >= row.input, "{name}: writing is cheaper than input");
-            assert!(price.0 <= 5 * row.input.0, "{name}: writing is dearer than five times input");
-        }
-        if let Some(tier) = &row.tier {
-            assert!(tier.input >= row.input && tier.output >= row.output, "{name}: the long tier is cheaper");
+        for tier in &row.tiers {
             for seconds in row.writes.by_seconds.keys() {
                 assert!(tier.writes.price(*seconds).is_some(), "{name}: no long-tier write price for {seconds} s");
             }
@@ -144,4 +137,151 @@ fn prices_are_whole_pico_dollars() {
     assert!(PicoUsdPerToken::from_usd_per_million(f64::NAN).is_err());
     assert!(PicoUsdPerToken::from_usd_per_million(1e7).is_err());
     assert!(PicoUsdPerToken::from_usd_per_million(0.000_000_5).is_err());
+}
+
+const LITELLM: &str = r#"{
+    "sample_spec": {"input_cost_per_token": 0.0, "litellm_provider": "one of the providers"},
+    "dall-e-2": {"litellm_provider": "openai", "input_cost_per_pixel": 1.9e-08, "output_cost_per_pixel": 0.0},
+    "claude-sonnet-4-5": {
+        "litellm_provider": "anthropic", "input_cost_per_token": 3e-06, "output_cost_per_token": 1.5e-05,
+        "cache_read_input_token_cost": 3e-07, "cache_creation_input_token_cost": 3.75e-06,
+        "cache_creation_input_token_cost_above_1hr": 6e-06, "input_cost_per_token_above_200k_tokens": 6e-06,
+        "output_cost_per_token_above_200k_tokens": 2.25e-05, "deprecation_date": "2026-11-30", "max_input_tokens": 200000
+    },
+    "xai/grok-4.7": {
+        "litellm_provider": "xai", "input_cost_per_token": 2e-06, "output_cost_per_token": 7e-06,
+        "cache_read_input_token_cost": 5e-07, "input_cost_per_token_above_200k_tokens": 4e-06,
+        "output_cost_per_token_above_200k_tokens": 1.2e-05, "cache_read_input_token_cost_above_200k_tokens": 1e-06
+    },
+    "gpt-6.1-sol": {
+        "litellm_provider": "openai", "input_cost_per_token": 2e-06, "output_cost_per_token": 1e-05,
+        "cache_read_input_token_cost": 1e-07, "cache_creation_input_token_cost": 2.5e-06,
+        "cache_creation_input_token_cost_above_12hr": 5e-06
+    },
+    "azure/gpt-6.1-sol": {"litellm_provider": "azure", "input_cost_per_token": 2.2e-06, "output_cost_per_token": 1.1e-05},
+    "gemini/wrong": {"litellm_provider": "gemini", "input_cost_per_token": "a lot", "output_cost_per_token": 1e-05},
+    "deepseek/flash": {
+        "litellm_provider": "deepseek", "input_cost_per_token": 3e-07, "output_cost_per_token": 1.2e-06,
+        "off_peak_pricing": {"input_cost_per_token": 1.5e-07}
+    }
+}"#;
+
+const GENAI: &str = r#"[{
+    "id": "anthropic", "name": "Anthropic", "pricing_urls": ["https://example.org/pricing"], "models": [
+        {"id": "claude-sonnet-4-6", "match": {"starts_with": "claude-sonnet-4-6"}, "context_window": 1000000, "prices": [
+            {"prices": {
+                "input_mtok": {"base": 3, "tiers": [{"start": 200000, "price": 6}]},
+                "cache_write_mtok": {"base": 3.75, "tiers": [{"start": 200000, "price": 7.5}]},
+                "cache_write_1h_mtok": 6, "cache_read_mtok": "0.3",
+                "output_mtok": {"base": 15, "tiers": [{"start": 200000, "price": 22.5}]}}},
+            {"constraint": {"start_date": "2026-03-13"},
+             "prices": {"input_mtok": 3, "cache_write_mtok": 3.75, "cache_read_mtok": 0.3, "output_mtok": 15}}
+        ]},
+        {"id": "claude-old", "match": {"equals": "claude-old"}, "prices": {"input_mtok": 8}}
+    ]}, {
+    "id": "deepseek", "models": [{"id": "flash", "prices": [
+        {"prices": {"input_mtok": 0.3, "output_mtok": 1.2}},
+        {"constraint": {"start_time": "16:30:00Z", "end_time": "00:30:00Z"}, "prices": {"input_mtok": 0.15, "output_mtok": 0.6}}
+    ]}]
+}]"#;
+
+fn imported(text: &str) -> agent_sim::price::Imported {
+    Sheet::import(text, "table.json", date(2026, 11, 30)).unwrap()
+}
+
+#[test]
+fn litellms_table_is_read() {
+    let read = imported(LITELLM);
+    assert_eq!((read.format, read.sheet.rows().len()), ("LiteLLM", 5));
+    let sonnet = read.sheet.find("anthropic/claude-sonnet-4-5", None).unwrap();
+    assert_eq!(sonnet.writes.offered(), "5m, 1h");
+    assert_eq!((sonnet.min_cacheable_tokens, sonnet.retires), (1_024, Some(date(2026, 11, 30))));
+    // the file says nothing of cached tokens in long prompts, so they have no price there
+    assert_eq!((sonnet.tiers[0].from_tokens, sonnet.tiers[0].read), (200_001, None));
+    assert!(sonnet.tariff(Some(300)).unwrap_err().to_string().contains("no price for a cache read"));
+    assert!(sonnet.tariff(None).is_ok());
+    let grok = read.sheet.find("grok-4.7", None).unwrap();
+    assert_eq!((grok.tiers[0].from_tokens, grok.writes.offered()), (200_000, "any duration".to_owned()));
+    assert_eq!(grok.tiers[0].writes.price(60).unwrap().usd_per_million(), 4.0);
+    let several = read.sheet.find("gpt-6.1-sol", None).unwrap_err();
+    assert_eq!(
+        several.to_string(),
+        "several providers sell `gpt-6.1-sol`: say azure/gpt-6.1-sol or openai/gpt-6.1-sol"
+    );
+    assert_eq!(read.sheet.find("openai/gpt-6.1-sol", None).unwrap().writes.offered(), "30m, 12h");
+    let remarks = read.remarks.join("\n");
+    for says in [
+        "gemini/wrong is left out: `input_cost_per_token` isn't a number",
+        "dall-e-2: no price for both input and output tokens",
+        "deepseek/flash: cheaper at some hours",
+    ] {
+        assert!(remarks.contains(says), "{remarks}");
+    }
+}
+
+#[test]
+fn genai_prices_are_read_with_their_days() {
+    let read = imported(GENAI);
+    assert_eq!((read.format, read.sheet.rows().len()), ("genai-prices", 3));
+    let on = |day| read.sheet.find("claude-sonnet-4-6", Some(day)).unwrap();
+    let before = on(date(2026, 3, 12));
+    let tier = &before.tiers[0];
+    assert_eq!((tier.from_tokens, tier.input.usd_per_million(), tier.output.usd_per_million()), (200_001, 6.0, 22.5));
+    // a price without tiers holds in all of them
+    assert_eq!((tier.read, tier.writes.price(3_600)), (before.read, before.writes.price(3_600)));
+    assert_eq!(before.writes.price(300).unwrap().usd_per_million(), 3.75);
+    let after = on(date(2026, 3, 13));
+    assert_eq!((after.tiers.len(), after.writes.offered(), after.min_cacheable_tokens), (0, "5m".to_owned(), 1_024));
+    let remarks = read.remarks.join("\n");
+    assert!(remarks.contains("deepseek/flash: other prices at some hours"), "{remarks}");
+    assert!(remarks.contains("anthropic/claude-old: no price for both"), "{remarks}");
+}
+
+#[test]
+fn what_is_no_table_is_an_error() {
+    for (text, says) in [
+        ("", "it must be LiteLLM's"),
+        ("provider,model,input,output\n", "it must be LiteLLM's"),
+        ("{", "isn't valid JSON: EOF while parsing an object at line 1 column 1"),
+        ("[1, 2]", "none of its entries has `models`"),
+        ("{\"a\": {\"b\": 1}}", "none of its entries has `input_cost_per_token`"),
+        ("{\"a\": {\"litellm_provider\": \"x\"}}", "no row of it has a price"),
+        ("provider\tmodel\tinput\toutput\nx\ty\t1\t-2\n", "line 2, y: a price must be 0 or more"),
+        ("provider\tmodel\tinput\toutput\nx\ty\t1\t\n", "line 2, y: `output` is missing"),
+    ] {
+        let error = Sheet::import(text, "table", date(2026, 11, 30)).unwrap_err().to_string();
+        assert!(error.contains(says), "{error}");
+    }
+}
+
+#[test]
+fn a_scenario_takes_the_prices_it_is_given() {
+    use agent_sim::scenario::{Request, Scenario};
+    let sheet = imported(GENAI).sheet;
+    let text = "[model]\nname = \"claude-sonnet-4-6\"\n[session]\nturns = 2\noutput = 10\n[cache]\nlifetime = \"5m\"\n";
+    let parse = |text: &str, as_of| {
+        let request = Request { sheet: Some(sheet.clone()), as_of, ..Request::default() };
+        Scenario::parse(text, "a.toml", "".as_ref(), &request)
+    };
+    let old = parse(text, Some(date(2026, 1, 1))).unwrap();
+    assert_eq!(old.model.tariff.as_ref().unwrap().tier.unwrap().0, 200_001);
+    assert_eq!(
+        (old.price.unwrap().as_of, parse(text, None).unwrap().price.unwrap().as_of),
+        ("2026-01-01".to_owned(), "2026-11-30".to_owned())
+    );
+    // the day that is asked for wins over the file's
+    let dated = format!("{text}[price]\nas_of = 2026-11-01\n");
+    assert!(parse(&dated, Some(date(2026, 1, 1))).unwrap().model.tariff.unwrap().tier.is_some());
+    assert!(parse(&dated, None).unwrap().model.tariff.unwrap().tier.is_none());
+    let gone = parse(&text.replace("sonnet-4-6", "opus-5"), None).unwrap_err().to_string();
+    assert!(gone.contains("--prices FILE"), "{gone}");
+    // several bands aren't simulated, and that is said
+    let bands = r#"{"x": {"litellm_provider": "y", "tiered_pricing": [
+        {"range": [0, 1000], "input_cost_per_token": 1e-6, "output_cost_per_token": 1e-6},
+        {"range": [1000, 2000], "input_cost_per_token": 2e-6, "output_cost_per_token": 2e-6},
+        {"range": [2000, 9000], "input_cost_per_token": 3e-6, "output_cost_per_token": 3e-6}]}}"#;
+    let request = Request { sheet: Some(imported(bands).sheet), ..Request::default() };
+    let text = "[model]\nname = \"x\"\n[session]\nturns = 2\noutput = 10\n";
+    let error = Scenario::parse(text, "a.toml", "".as_ref(), &request).unwrap_err().to_string();
+    assert!(error.contains("several long-context bands"), "{error}");
 }

@@ -528,7 +528,7 @@ fn the_same_seed_gives_the_same_bytes_on_any_number_of_threads() {
     for file in shipped() {
         let load = || {
             let sets = ["run.sessions=3000".to_owned()];
-            Scenario::load(&file, &Request { sets: &sets, strategy: None }).unwrap()
+            Scenario::load(&file, &Request { sets: &sets, ..Request::default() }).unwrap()
         };
         let on = |threads| {
             let answer = simulate(load(), Options { threads: Some(threads) }, &Silent).unwrap();
@@ -593,7 +593,7 @@ proptest! {
     fn any_set_argument_is_answered(set in "[-a-z0-9_.=\"{}\\[\\], ]{0,24}") {
         let text = std::fs::read_to_string(root().join("scenarios/w1.toml")).unwrap();
         let sets = [set];
-        let request = Request { sets: &sets, strategy: None };
+        let request = Request { sets: &sets, ..Request::default() };
         if let Err(error) = Scenario::parse(&text, "w1.toml", std::path::Path::new(""), &request) {
             prop_assert!(!error.render(false).is_empty());
         }

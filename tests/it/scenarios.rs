@@ -303,7 +303,9 @@ fn what_the_template_leaves_out_works_too() {
 fn a_setting_does_not_reach_what_a_strategy_has_switched_off() {
     let load = |file: &str, set: &str, strategy| {
         let path = crate::support::root().join("scenarios").join(file);
-        Scenario::load(&path, &Request { sets: &[set.to_owned()], strategy }).unwrap_or_else(|e| panic!("{e}")).model
+        Scenario::load(&path, &Request { sets: &[set.to_owned()], strategy, ..Request::default() })
+            .unwrap_or_else(|e| panic!("{e}"))
+            .model
     };
     assert_eq!(load("breaker.toml", "breaker.failures=5", None).phase.breaker.unwrap().failures, 5);
     assert_eq!(load("breaker.toml", "breaker.failures=5", Some("no-breaker")).phase.breaker, None);
@@ -394,7 +396,7 @@ fn fees_are_per_execution_and_a_replay_is_free() {
 fn the_command_line_has_the_last_word() {
     let text = std::fs::read_to_string(crate::support::root().join("scenarios/fifty-turns.toml")).unwrap();
     let sets = ["cache.lifetime=5m".to_owned(), "run.sessions=100".to_owned()];
-    let request = Request { sets: &sets, strategy: Some("uncached") };
+    let request = Request { sets: &sets, strategy: Some("uncached"), ..Request::default() };
     let scenario = Scenario::parse(&text, "fifty.toml", std::path::Path::new(""), &request).unwrap();
     assert!(scenario.model.cache.enabled);
     assert_eq!(scenario.run.sessions, 100);

@@ -28,7 +28,7 @@ pub fn scenario(text: &str) -> Scenario {
 
 pub fn scenario_with(text: &str, sets: &[&str]) -> Scenario {
     let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
-    let request = Request { sets: &sets, strategy: None };
+    let request = Request { sets: &sets, ..Request::default() };
     Scenario::parse(text, "test.toml", Path::new(""), &request).unwrap_or_else(|e| panic!("{e}"))
 }
 
@@ -38,7 +38,7 @@ pub fn model(text: &str) -> Model {
 
 pub fn shipped_scenario(name: &str, strategy: Option<&str>) -> Scenario {
     let path = root().join("scenarios").join(name);
-    Scenario::load(&path, &Request { sets: &[], strategy }).unwrap_or_else(|e| panic!("{e}"))
+    Scenario::load(&path, &Request { sets: &[], strategy, ..Request::default() }).unwrap_or_else(|e| panic!("{e}"))
 }
 
 pub fn answer(scenario: Scenario) -> Answer {

@@ -63,7 +63,7 @@ fn set_has_the_same_messages() {
         "title",
     ]
     .map(str::to_owned);
-    let request = Request { sets: &sets, strategy: None };
+    let request = Request { sets: &sets, ..Request::default() };
     let error = Scenario::parse(&text, "fifty-turns.toml", std::path::Path::new(""), &request).unwrap_err();
     insta::assert_snapshot!(messages(&error));
 }
@@ -71,7 +71,7 @@ fn set_has_the_same_messages() {
 #[test]
 fn an_unknown_strategy_is_answered() {
     let text = std::fs::read_to_string(root().join("scenarios/fifty-turns.toml")).unwrap();
-    let request = Request { sets: &[], strategy: Some("uncachd") };
+    let request = Request { sets: &[], strategy: Some("uncachd"), ..Request::default() };
     let error = Scenario::parse(&text, "fifty-turns.toml", std::path::Path::new(""), &request).unwrap_err();
     insta::assert_snapshot!(messages(&error));
 }
@@ -88,8 +88,9 @@ fn more_than_fifty_mistakes_are_counted() {
 fn set_makes_no_agents() {
     let text = "[session]\nturns = 3\n[[tools]]\nname = \"ask\"\nagent = \"web\"\n[agents.web]\nprompt.system = 5\n";
     let sets = ["agents.wbe.session.turns=5".to_owned()];
-    let error = Scenario::parse(text, "a.toml", "".as_ref(), &Request { sets: &sets, strategy: None }).unwrap_err();
+    let error =
+        Scenario::parse(text, "a.toml", "".as_ref(), &Request { sets: &sets, ..Request::default() }).unwrap_err();
     assert!(error.to_string().contains("there is no agent \"wbe\""), "{error}");
     let sets = ["agents.web.session.turns=5".to_owned()];
-    assert!(Scenario::parse(text, "a.toml", "".as_ref(), &Request { sets: &sets, strategy: None }).is_ok());
+    assert!(Scenario::parse(text, "a.toml", "".as_ref(), &Request { sets: &sets, ..Request::default() }).is_ok());
 }

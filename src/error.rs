@@ -65,6 +65,9 @@ pub enum Error {
     /// A grid that can't be played.
     #[error("{0}")]
     Sweep(String),
+    /// A question without an answer.
+    #[error("{0}")]
+    Solve(String),
     /// A metric that can't be compared.
     #[error("there is no metric `{name}`{}", .nearest.as_ref().map_or(String::new(), |n| format!("; did you mean `{n}`?")))]
     UnknownMetric {
@@ -98,6 +101,7 @@ impl Error {
             | Error::NothingToCompare(_)
             | Error::NothingToSweep(_)
             | Error::Sweep(_)
+            | Error::Solve(_)
             | Error::UnknownMetric { .. }
             | Error::Threshold(_) => 2,
             _ => 1,

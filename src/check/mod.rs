@@ -19,7 +19,7 @@ mod walk;
 use facts::Facts;
 
 use crate::model::Model;
-use crate::stats::{Estimate, Sample};
+use crate::stats::{Estimate, Quantity, Sample, Statistic};
 
 /// A z beyond this fails.
 pub const LARGEST_Z: f64 = 4.0;
@@ -249,4 +249,61 @@ pub fn phase_quantiles(model: &Model, ps: &[f64]) -> Option<Vec<(f64, f64)>> {
 /// Points (p, seconds) of the quantile curve of a session's latency, where it has a closed form; for a chart.
 pub fn session_quantiles(model: &Model, ps: &[f64]) -> Option<Vec<(f64, f64)>> {
     model.is_played_once().then(|| agents::effective(model)).and_then(|model| sessions::session_quantiles(&model, ps))
+}
+
+/// What a figure should be by a closed form, where one applies: the mean cost, the mean and quantiles of a session's
+/// latency.
+pub fn expected(model: &Model, statistic: Statistic) -> Option<f64> {
+    // an expectation needs no sample; what needs one large enough are tests against it
+    const ANY_NUMBER: f64 = 1e100;
+    if !model.is_played_once() {
+        return None;
+    }
+    let law = || {
+        let surely_ends = facts::can_be_cut_short(model).is_none();
+        surely_ends.then(|| sessions::session_law(&agents::effective(model))).flatten()
+    };
+    match statistic {
+        Statistic::Mean(metric) if metric.quantity() == Quantity::CostUsd => {
+            agents::expected_usd(model, ANY_NUMBER).ok()
+        }
+        Statistic::Mean(metric) if metric.quantity() == Quantity::LatencyS => law().map(|law| law.mean()),
+        Statistic::Quantile(metric, p) if metric.quantity() == Quantity::LatencyS => law().map(|law| law.quantile(p)),
+        _ => None,
+    }
+}
+
+/// `cache.lifetime_break_even`: the share of gaps beyond the shorter lifetime from which the longer one of two models is
+/// cheaper. Nothing where they differ in more than the lifetime, or the form's assumptions fail.
+pub fn lifetime_break_even(model: &Model, other: &Model) -> Option<f64> {
+    let (short, long) = if model.cache.lifetime_s < other.cache.lifetime_s { (model, other) } else { (other, model) };
+    let (mine, theirs) = (short.tariff.as_ref()?, long.tariff.as_ref()?);
+    let one_lifetime = |model: &Model| {
+        let cache = &model.cache;
+        cache.enabled && cache.prefix_lifetime_s <= cache.lifetime_s && !cache.breaks.any() && !cache.is_kept_alive()
+    };
+    let same_prices = mine.base.input == theirs.base.input && mine.base.read == theirs.base.read;
+    let applies = short.cache.lifetime_s < long.cache.lifetime_s
+        && one_lifetime(short)
+        && one_lifetime(long)
+        && same_prices
+        && mine.tier.is_none()
+        && !short.has_agents()
+        && short.is_played_once()
+        && short.context.compact_at_tokens == u64::MAX
+        && short.cache.warm_prefix <= 0.0;
+    if !applies {
+        return None;
+    }
+    let facts = Facts::of_theory(short, 1.0);
+    let talk = facts.talk().ok().filter(|_| facts.cut_short.is_none())?;
+    let usd = walk::usd;
+    let share = crate::theory::cache::lifetime_break_even(
+        talk.last_prompt(),
+        talk.reread(),
+        usd(mine.base.read),
+        usd(mine.base.write_messages),
+        usd(theirs.base.write_messages),
+    );
+    share.is_finite().then_some(share)
 }

@@ -8,6 +8,7 @@ mod output;
 mod prices;
 mod progress;
 mod run;
+mod solve;
 mod sweep;
 
 use std::cell::OnceCell;
@@ -51,6 +52,7 @@ Start here:
   agent-sim run scenario.toml --set cache.lifetime=1h
   agent-sim compare scenario.toml             its strategies, on the same sessions
   agent-sim sweep scenario.toml --over session.turns=10,50,100
+  agent-sim solve scenario.toml --find session.turns --where 'cost_usd.mean = 1'
   agent-sim check scenario.toml               hold the simulation against closed forms
   agent-sim prices claude-sonnet-4-6          one model's prices, with their source
 
@@ -64,6 +66,8 @@ enum Command {
     Compare(compare::Compare),
     /// Play a scenario over a grid of settings, on the same sessions
     Sweep(sweep::SweepCommand),
+    /// Find the value of a key at which two strategies cost the same, or a figure meets a target
+    Solve(solve::Solve),
     /// Hold every closed form that applies against the simulation
     Check(check::Check),
     /// Write a commented scenario to start from
@@ -215,6 +219,7 @@ pub fn run(cli: Cli) -> Result<ExitCode, Error> {
         Command::Run(command) => command.run(),
         Command::Compare(command) => command.run(),
         Command::Sweep(command) => command.run(),
+        Command::Solve(command) => command.run(),
         Command::Check(command) => command.run(),
         Command::Init(command) => command.run(),
         Command::Prices(command) => command.run(),

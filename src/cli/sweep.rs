@@ -52,14 +52,14 @@ pub(super) struct SweepCommand {
 
 impl SweepCommand {
     pub fn run(self) -> Result<ExitCode, Error> {
-        let base = self.which.load(None)?;
+        // with --over the file need not be right without what is set
         let axes: Vec<(String, Vec<String>)> = if self.over.is_empty() {
-            base.sweep.clone()
+            self.which.load(None)?.sweep
         } else {
             self.over.iter().map(|over| read_axis(over)).collect::<Result<_, Error>>()?
         };
         if axes.is_empty() {
-            return Err(Error::NothingToSweep(base.file));
+            return Err(Error::NothingToSweep(self.which.file.display().to_string()));
         }
         let points = axes.iter().map(|(_, values)| values.len()).product::<usize>();
         if points > MOST_POINTS {

@@ -6,6 +6,7 @@ mod format;
 mod json;
 mod markdown;
 mod prices;
+mod solve;
 mod sweep;
 mod system;
 mod terminal;
@@ -17,6 +18,7 @@ pub use format::{money, seconds, whole};
 pub use json::{SCHEMA, compare_json, json};
 pub use markdown::markdown;
 pub use prices::{price_changes, price_details, price_table};
+pub use solve::{solve_json, solve_terminal};
 pub use sweep::{sweep_csv, sweep_json, sweep_terminal};
 pub use terminal::terminal;
 

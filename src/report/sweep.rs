@@ -12,7 +12,7 @@ use crate::simulate::{Sweep, SweepPoint};
 use crate::stats::{Estimate, Reading, Statistic, Unit, is_decided};
 
 /// A figure with its unit, where it has one.
-fn shown(statistic: Statistic, x: f64) -> String {
+pub(super) fn shown(statistic: Statistic, x: f64) -> String {
     match statistic.unit() {
         Some(Unit::Count) => number(x),
         Some(unit) => value(unit, x),
@@ -21,7 +21,7 @@ fn shown(statistic: Statistic, x: f64) -> String {
     }
 }
 
-fn signed(statistic: Statistic, x: f64) -> String {
+pub(super) fn signed(statistic: Statistic, x: f64) -> String {
     if x > 0.0 { format!("+{}", shown(statistic, x)) } else { shown(statistic, x) }
 }
 

@@ -76,3 +76,21 @@ pub(super) fn text(node: &Node) -> String {
         }
     }
 }
+
+/// The value at a path, as TOML; a list of named tables is entered by name.
+pub(super) fn value_at(root: &Table, path: &str) -> Option<String> {
+    let mut segments = path.split('.');
+    let mut node = root.get(segments.next()?)?;
+    for segment in segments {
+        node = match &node.data {
+            Data::Table(table) => table.get(segment)?,
+            Data::Array(items) => items.iter().find(|item| name_of(item) == Some(segment))?,
+            _ => return None,
+        };
+    }
+    Some(match &node.data {
+        // with its point, so that it can't be taken for a whole number
+        Data::Float(number) => format!("{number:?}"),
+        _ => text(node),
+    })
+}

@@ -29,6 +29,7 @@ use jiff::civil::Date;
 pub use loadings::ServerLoadings;
 use mistake::Mistakes;
 pub use mistake::{Mistake, ScenarioError, SourceText};
+pub use reader::duration_s;
 pub use servers::SEARCH_TOOL;
 pub use tree::split_values;
 use tree::{Data, Table};
@@ -231,6 +232,11 @@ impl Scenario {
     /// The day whose prices are taken.
     pub fn prices_as_of(&self) -> Date {
         self.around.as_of.unwrap_or(self.around.sheet.date())
+    }
+
+    /// What is written at a key (`tools.search.timeout`), as TOML; nothing where it isn't written.
+    pub fn value_at(&self, key: &str) -> Option<String> {
+        changes::value_at(&self.tree, key)
     }
 
     /// The keys in which another scenario differs.

@@ -321,6 +321,11 @@ pub(super) fn whole(node: &Node, key: &str, least: u64, most: u64, sink: &Sink) 
 /// The longest duration: about thirty years.
 const LONGEST_S: f64 = 1e9;
 
+/// Seconds of a text such as `250ms`, `2s`, `5m`; nothing where it is no duration.
+pub fn duration_s(text: &str) -> Option<f64> {
+    text.parse::<SignedDuration>().ok().map(|duration| duration.as_secs_f64()).filter(|s| (0.0..=LONGEST_S).contains(s))
+}
+
 /// A duration with its unit, in seconds.
 pub(super) fn duration(node: &Node, key: &str, sink: &Sink) -> Option<f64> {
     let given = match &node.data {

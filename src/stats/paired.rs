@@ -86,7 +86,7 @@ pub fn is_decided(difference: &Estimate) -> bool {
 }
 
 /// Mean of paired differences with its Student interval.
-fn difference(values: &[f64], against: &[f64]) -> Estimate {
+pub(super) fn difference(values: &[f64], against: &[f64]) -> Estimate {
     let differences: Vec<f64> = values.iter().zip(against).map(|(mine, theirs)| mine - theirs).collect();
     let moments = Moments::of(&differences);
     let mut estimate = Estimate { ci95: [0.0; 2], ..moments.estimate() };
@@ -159,7 +159,7 @@ impl Window {
 
 /// A bootstrap over sessions draws each session a Poisson(1) number of times. Sessions far from both quantiles matter
 /// only by how many lie where, and such a sum is one Poisson number; the few near a quantile are drawn one by one.
-fn quantile_difference<R: Rng>(
+pub(super) fn quantile_difference<R: Rng>(
     values: &[f64],
     against: &[f64],
     p: f64,

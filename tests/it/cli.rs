@@ -224,7 +224,7 @@ fn prices_of_one_model_and_of_all() {
 #[test]
 fn help_teaches() {
     insta::assert_snapshot!("help", out(&agent_sim(&["--help"])));
-    for command in ["run", "check", "init", "prices", "completions"] {
+    for command in ["run", "check", "init", "prices", "completions", "compare", "sweep", "solve"] {
         insta::with_settings!({ snapshot_suffix => command }, {
             insta::assert_snapshot!("help", out(&agent_sim(&[command, "--help"])));
         });
@@ -488,4 +488,48 @@ fn prices_of_another_table() {
     assert_eq!((day.status.code(), err(&day).contains("a day is written as 2026-12-01")), (Some(2), true));
     let argon = out(&agent_sim(&["prices", "gemini-4-argon", "--as-of", "2026-12-01"]));
     assert!(argon.contains("from 2026-12-01, in force on 2026-12-01"), "{argon}");
+}
+
+#[test]
+fn solve_prints_where_two_ways_break_even() {
+    let solve = |more: &[&str]| {
+        let mut args = vec!["solve", "scenarios/lifetimes.toml", "--sessions", "1000", "--find"];
+        args.extend(more);
+        agent_sim(&args)
+    };
+    let question = "cost_usd.mean(hour) = cost_usd.mean(base)";
+    let latency = "tools.search.latency.exponential.mean";
+    insta::assert_snapshot!("solve_latency", out(&solve(&[latency, "--where", question])));
+    insta::assert_snapshot!("solve_turns", out(&solve(&["session.turns", "--where", "latency_s.p95 = 1000"])));
+    let nowhere = solve(&["price.output", "--where", "cost_usd.mean = 9", "--between", "1.5,30"]);
+    insta::assert_snapshot!("solve_nowhere", out(&nowhere));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().display().to_string();
+    let json =
+        out(&solve(&["session.turns", "--where", question, "--between", "100,400", "--format", "json", "-o", &path]));
+    let report: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((report["schema"].as_str(), report["key"].as_str()), (Some("agent-sim.solve/1"), Some("session.turns")));
+    let crossing = &report["crossings"][0];
+    assert_eq!((crossing["before"].as_str(), crossing["after"].as_str()), (Some("larger"), Some("smaller")));
+    assert!(
+        (crossing["value"].as_f64().unwrap() - crossing["closed_form"].as_f64().unwrap()).abs() < 25.0,
+        "{crossing}"
+    );
+    assert!(folder.path().join("solve.svg").exists() && folder.path().join("solve.json").exists());
+    for (args, says) in [
+        (
+            vec!["session.turns", "--where", "cost_usd.mean = 1", "--between", "9,3"],
+            "the first is to be the smaller one",
+        ),
+        (vec!["session.turns", "--where", "cost_usd.mean = 1", "--between", "9"], "two values are wanted"),
+        (vec!["session.turns", "--where", "cost_usd.mean = 1", "--between", "1s,9"], "one end is a duration"),
+        (vec!["session.turn", "--where", "cost_usd.mean = 1"], "isn't written in the file"),
+        (vec!["session.turn", "--where", "cost_usd.mean = 1", "--between", "1,9"], "did you mean `turns`?"),
+        (vec!["cache.lifetime", "--where", "cost_usd.mean = 1", "--between", "1m,9m"], "no price for a cache write"),
+        (vec!["run.seed", "--where", "cost_usd.mean = 1"], "all values are tried on the same sessions"),
+        (vec!["session.turns", "--where", "cost_usd = 1"], "must end in .mean"),
+    ] {
+        let wrong = solve(&args);
+        assert_eq!((wrong.status.code(), err(&wrong).contains(says)), (Some(2), true), "{args:?}: {}", err(&wrong));
+    }
 }

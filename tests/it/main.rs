@@ -16,6 +16,7 @@ mod mechanisms;
 mod prices;
 mod properties;
 mod scenarios;
+mod solve;
 mod statistics;
 mod support;
 mod theory;

@@ -1,0 +1,158 @@
+//! `agent-sim solve`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+
+use super::Which;
+use super::output::{Folder, print};
+use super::progress::Bar;
+use crate::Error;
+use crate::chart::{self, SweepLine, SweepLines};
+use crate::report::{self, Style};
+use crate::scenario::{duration_s, split_values};
+use crate::simulate::{Kind, Solution, Unknown, solve};
+use crate::stats::{Question, Unit};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum SolveFormat {
+    /// For a person
+    Terminal,
+    /// JSON, and nothing else on standard output
+    Json,
+}
+
+/// Find the value of a key at which two strategies cost the same, or a figure meets a target
+///
+/// Every value that is tried is played on the same sessions, so that only the key makes a difference. The answer comes
+/// with its interval, and with the closed form's where both sides have one.
+#[derive(Debug, Args)]
+pub(super) struct Solve {
+    #[command(flatten)]
+    which: Which,
+    /// The key whose value is wanted, as --set takes it: session.turns, tools.search.latency.exponential.mean
+    #[arg(long, value_name = "KEY")]
+    find: String,
+    /// What is to hold, of two strategies or of one and a number: `cost_usd.mean(hour) = cost_usd.mean(base)`,
+    /// `latency_s.p99 = 60`
+    #[arg(long = "where", value_name = "QUESTION")]
+    question: String,
+    /// Where to look: 1,500 or 0.01,0.5 or 1s,10m (a tenth of the file's value to ten times that)
+    #[arg(long, value_name = "LOW,HIGH")]
+    between: Option<String>,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = SolveFormat::Terminal)]
+    format: SolveFormat,
+    /// Write solve.json and the chart of both sides (SVG and PNG) into this folder too
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+}
+
+impl Solve {
+    pub fn run(self) -> Result<ExitCode, Error> {
+        let question = Question::parse(&self.question).map_err(|error| Error::Solve(error.to_string()))?;
+        if self.find.starts_with("run.") {
+            return Err(Error::Solve(format!(
+                "`{}` can't be looked for: all values are tried on the same sessions",
+                self.find
+            )));
+        }
+        // with --between the file need not be right without a value
+        let written = match (self.which.load(None), &self.between) {
+            (Ok(base), _) => base.value_at(&self.find),
+            (Err(_), Some(_)) => None,
+            (Err(error), None) => return Err(error),
+        };
+        let unknown = unknown(written, &self.find, self.between.as_deref())?;
+        let folder = self.output.as_deref().map(Folder::open).transpose()?;
+        let load = |strategy: &str, value: &str| {
+            let set = [format!("{}={value}", self.find)];
+            self.which.load_with(&self.which.file, Some(strategy), &set)
+        };
+        let bar = Bar::new();
+        let solution = solve(unknown, question, &load, self.which.options(), &bar)?;
+        drop(bar);
+        let json = || report::solve_json(&solution).map_err(|e| Error::Output(e.into()));
+        if let Some(mut folder) = folder {
+            folder.write("solve.json", &json()?)?;
+            let written = chart::write(&lines(&solution), folder.path(), "solve")?;
+            folder.add(written);
+            folder.close(&[]);
+        }
+        print(&match self.format {
+            SolveFormat::Terminal => report::solve_terminal(&solution, Style::Colour),
+            SolveFormat::Json => json()?,
+        })?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// A value with its kind.
+fn value(text: &str) -> Option<(Kind, f64)> {
+    let plain = text.trim().trim_matches('"');
+    let digits = plain.replace('_', "");
+    if let Ok(whole) = digits.parse::<u32>() {
+        return Some((Kind::Whole, f64::from(whole)));
+    }
+    if let Ok(real) = digits.parse::<f64>() {
+        return Some((Kind::Real, real)).filter(|_| real.is_finite());
+    }
+    duration_s(plain).map(|seconds| (Kind::Seconds, seconds))
+}
+
+/// Where to look, from what is written at the key and what is asked for.
+fn unknown(written: Option<String>, key: &str, between: Option<&str>) -> Result<Unknown, Error> {
+    let known = written.as_deref().and_then(value);
+    let Some(between) = between else {
+        let Some((kind, x)) = known.filter(|(_, x)| *x > 0.0) else {
+            let what = written.map_or("isn't written in the file".to_owned(), |text| format!("is {text} in the file"));
+            return Err(Error::Solve(format!(
+                "`{key}` {what}, so it isn't plain where to look: say --between LOW,HIGH, as in 1,500 or 0.01,0.5 or 1s,10m"
+            )));
+        };
+        let low = if kind == Kind::Whole { (x / 10.0).floor().max(1.0) } else { x / 10.0 };
+        // what is a chance or a share stays one
+        let high = if kind == Kind::Real && x <= 1.0 { (x * 10.0).min(1.0) } else { x * 10.0 };
+        return Ok(Unknown { key: key.to_owned(), kind, low, high });
+    };
+    let wrong = |why: &str| Error::Solve(format!("--between {between}: {why}"));
+    let ends = split_values(between);
+    let [low, high] = ends.as_slice() else { return Err(wrong("two values are wanted, as in 1,500 or 1s,10m")) };
+    let (Some((low_kind, low)), Some((high_kind, high))) = (value(low), value(high)) else {
+        return Err(wrong("an end is a whole number, a number or a duration, as in 1,500 or 0.01,0.5 or 1s,10m"));
+    };
+    let kind = match (low_kind, high_kind, known) {
+        (Kind::Seconds, Kind::Seconds, _) => Kind::Seconds,
+        (Kind::Seconds, ..) | (_, Kind::Seconds, _) => return Err(wrong("one end is a duration and the other isn't")),
+        (Kind::Whole, Kind::Whole, Some((Kind::Real, _))) => Kind::Real,
+        (Kind::Whole, Kind::Whole, _) => Kind::Whole,
+        _ => Kind::Real,
+    };
+    if low >= high {
+        return Err(wrong("the first is to be the smaller one"));
+    }
+    Ok(Unknown { key: key.to_owned(), kind, low, high })
+}
+
+/// Both sides against the key.
+fn lines(solution: &Solution) -> SweepLines {
+    let side = |side: usize| {
+        let points =
+            solution.points.iter().map(|point| (point.x, point.sides[side], point.sides[side], point.sides[side]));
+        SweepLine { name: solution.question.sides[side].label().to_owned(), points: points.collect() }
+    };
+    let statistic = solution.question.statistic();
+    SweepLines {
+        title: solution.scenario.title.clone(),
+        subtitle: format!("{} against {}", solution.question.text, solution.unknown.key),
+        x_name: solution.unknown.key.clone(),
+        places: None,
+        lines: vec![side(0), side(1)],
+        shown: match statistic.and_then(crate::stats::Statistic::unit) {
+            Some(Unit::Usd) => report::money,
+            Some(Unit::Seconds) => report::seconds,
+            _ => |x| format!("{x}"),
+        },
+    }
+}

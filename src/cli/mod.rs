@@ -4,6 +4,7 @@ mod check;
 mod compare;
 mod completions;
 mod init;
+mod levers;
 mod output;
 mod prices;
 mod progress;
@@ -52,6 +53,7 @@ Start here:
   agent-sim run scenario.toml --set cache.lifetime=1h
   agent-sim compare scenario.toml             its strategies, on the same sessions
   agent-sim sweep scenario.toml --over session.turns=10,50,100
+  agent-sim levers scenario.toml              what to change first, and what it saves
   agent-sim solve scenario.toml --find session.turns --where 'cost_usd.mean = 1'
   agent-sim check scenario.toml               hold the simulation against closed forms
   agent-sim prices claude-sonnet-4-6          one model's prices, with their source
@@ -66,6 +68,8 @@ enum Command {
     Compare(compare::Compare),
     /// Play a scenario over a grid of settings, on the same sessions
     Sweep(sweep::SweepCommand),
+    /// Rank what could be changed: by money saved and by seconds off the slowest sessions
+    Levers(levers::LeversCommand),
     /// Find the value of a key at which two strategies cost the same, or a figure meets a target
     Solve(solve::Solve),
     /// Hold every closed form that applies against the simulation
@@ -219,6 +223,7 @@ pub fn run(cli: Cli) -> Result<ExitCode, Error> {
         Command::Run(command) => command.run(),
         Command::Compare(command) => command.run(),
         Command::Sweep(command) => command.run(),
+        Command::Levers(command) => command.run(),
         Command::Solve(command) => command.run(),
         Command::Check(command) => command.run(),
         Command::Init(command) => command.run(),

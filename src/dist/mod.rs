@@ -25,6 +25,7 @@ mod numeric;
 mod pareto;
 mod poisson;
 mod quantiles;
+mod scaled;
 mod shifted;
 mod table;
 mod uniform;
@@ -46,6 +47,7 @@ pub use numeric::{integrate, survival_integral};
 pub use pareto::Pareto;
 pub use poisson::Poisson;
 pub use quantiles::Quantiles;
+pub use scaled::Scaled;
 pub use shifted::Shifted;
 pub use uniform::Uniform;
 pub use weibull::Weibull;
@@ -86,6 +88,7 @@ pub enum Dist {
     Poisson(Poisson),
     Choices(Choices),
     Shifted(Shifted),
+    Scaled(Scaled),
 }
 
 macro_rules! each {
@@ -106,6 +109,7 @@ macro_rules! each {
             Dist::Poisson($law) => $body,
             Dist::Choices($law) => $body,
             Dist::Shifted($law) => $body,
+            Dist::Scaled($law) => $body,
         }
     };
 }
@@ -128,7 +132,8 @@ from_law!(
     Geometric,
     Poisson,
     Choices,
-    Shifted
+    Shifted,
+    Scaled
 );
 
 impl Dist {
@@ -204,6 +209,7 @@ impl Dist {
             Dist::Empirical(law) => law.kinks(),
             Dist::Choices(law) => law.values().collect(),
             Dist::Shifted(law) => law.kinks(),
+            Dist::Scaled(law) => law.kinks(),
             Dist::Mixture(law) => law.parts().flat_map(|(_, part)| part.kinks()).collect(),
             Dist::Geometric(_) | Dist::Poisson(_) => {
                 (0..=self.quantile(1.0 - 1e-12).min(5_000.0) as u64).map(|k| k as f64).collect()

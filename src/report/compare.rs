@@ -197,7 +197,7 @@ fn changes(comparison: &Comparison, way: usize) -> Vec<Change> {
     }
 }
 
-fn change_text(change: &Change) -> String {
+pub(super) fn change_text(change: &Change) -> String {
     let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "left out".to_owned());
     format!("{}: {} → {}", change.key, shown(&change.from), shown(&change.to))
 }
@@ -294,7 +294,7 @@ fn price_sentences(comparison: &Comparison) -> Vec<String> {
     sentences
 }
 
-fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', "<br>")
 }
 

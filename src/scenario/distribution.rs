@@ -7,11 +7,11 @@ use super::reader::{Reader, Sink, as_table, complain, duration, nearest, number,
 use super::tree::{Data, Node, Span, Table};
 use crate::dist::{
     Choices, Dist, DistError, Empirical, Exponential, FoldedNormal, Gamma, Geometric, LogNormal, Mixture, Pareto,
-    Poisson, Quantiles, Uniform, Weibull,
+    Poisson, Quantiles, Scaled, Uniform, Weibull,
 };
 
 /// Every family's name.
-pub(super) const FAMILIES: [&str; 13] = [
+pub(super) const FAMILIES: [&str; 14] = [
     "exponential",
     "lognormal",
     "gamma",
@@ -22,6 +22,7 @@ pub(super) const FAMILIES: [&str; 13] = [
     "quantiles",
     "empirical",
     "mixture",
+    "scaled",
     "geometric",
     "poisson",
     "choices",
@@ -150,6 +151,9 @@ pub(super) fn distribution(node: &Node, key: &str, measure: Measure, folder: &Pa
     }
     if name == "mixture" {
         return mixture(parameters, key, measure, folder, sink);
+    }
+    if name == "scaled" {
+        return scaled(parameters, key, measure, folder, sink);
     }
     let inner = as_table(parameters, name, sink)?;
     let context = Context { name, span: parameters.span, measure, folder, sink };
@@ -393,6 +397,32 @@ fn mixture(node: &Node, key: &str, measure: Measure, folder: &Path, sink: &Sink)
         Ok(law) => Some(law.into()),
         Err(error) => {
             complain(sink, Mistake::at(node.span, format!("this `mixture` can't exist: {error}")).label("impossible"));
+            None
+        }
+    }
+}
+
+/// `{ scaled = { by = 0.5, of = … } }`: half of another law. A constant stays one.
+fn scaled(node: &Node, key: &str, measure: Measure, folder: &Path, sink: &Sink) -> Option<Dist> {
+    let before = sink.borrow().len();
+    let table = as_table(node, "scaled", sink)?;
+    let mut reader = Reader::new(table, "`scaled`", sink);
+    let by = reader.get("by", super::reader::positive);
+    let of = reader.get("of", |node, _, sink| distribution(node, key, measure, folder, sink));
+    reader.finish();
+    match (by, of) {
+        (Some(by), Some(of)) => match of.value.as_constant() {
+            Some(value) => Some(Dist::constant(by.value * value)),
+            None => Scaled::new(by.value, of.value).ok().map(Dist::from),
+        },
+        _ => {
+            if sink.borrow().len() == before {
+                let mistake = Mistake::at(node.span, "`scaled` needs `by` and `of`").label("incomplete");
+                complain(
+                    sink,
+                    mistake.help("for example { scaled = { by = 0.5, of = { exponential = { mean = 700 } } } }"),
+                );
+            }
             None
         }
     }

@@ -6,6 +6,7 @@
 mod changes;
 mod compose;
 mod distribution;
+mod levers;
 mod limits;
 mod loadings;
 mod mistake;
@@ -26,6 +27,7 @@ use std::sync::Arc;
 
 pub use changes::Change;
 use jiff::civil::Date;
+pub use levers::{Lever, Levers};
 pub use loadings::ServerLoadings;
 use mistake::Mistakes;
 pub use mistake::{Mistake, ScenarioError, SourceText};
@@ -35,7 +37,7 @@ pub use tree::split_values;
 use tree::{Data, Table};
 
 use crate::model::Model;
-use crate::price::Sheet;
+use crate::price::{Lifetimes, Sheet};
 use crate::stats::{Target, Threshold};
 
 /// The largest file that is read.
@@ -76,6 +78,8 @@ pub struct Scenario {
     /// As it was read, the strategy laid over it; and with what.
     tree: Table,
     around: Surroundings,
+    /// The prices of writing to the cache, whether it is on or not.
+    writes: Lifetimes,
 }
 
 /// What a scenario is read with.
@@ -362,6 +366,7 @@ fn build(
         notes: resolved.notes.into_iter().chain(idle).collect(),
         tree,
         around,
+        writes: resolved.writes,
     })
 }
 

@@ -8,7 +8,7 @@ use super::tree::Span;
 use super::{PriceInfo, RunOptions, Surroundings, limits, servers, tariffs, tools};
 use crate::dist::{Dist, Whole};
 use crate::model::{Agent, Breaks, Cache, Loading, MOST_CALLS, MOST_TURNS, Model, Prompt, Routing, Timing, Tool};
-use crate::price::{Row, lifetime_label};
+use crate::price::{Lifetimes, Row, lifetime_label};
 use crate::stats::{Target, Threshold};
 
 /// Models that a model is composed of.
@@ -33,6 +33,8 @@ pub(super) struct Resolved {
     pub servers: Vec<String>,
     pub tools: Vec<String>,
     pub price: Option<PriceInfo>,
+    /// The prices of writing to the cache, whether it is on or not.
+    pub writes: Lifetimes,
     pub notes: Vec<String>,
 }
 
@@ -57,7 +59,7 @@ pub(super) fn resolve(raw: &Raw, parts: Parts, around: &Surroundings, sink: &Sin
     let servers = servers::servers(raw, sink);
     let (tools, phase) = tools::tools(raw, &servers, parts.agents, parts.is_agent, sink);
     let definitions = servers.definitions();
-    let (tariff, price, row) = tariffs::prices(raw, around, sink, &mut notes);
+    let tariffs::Priced { tariff, info: price, row, writes } = tariffs::prices(raw, around, sink, &mut notes);
     let cache = cache(&raw.cache, row.as_ref(), sink);
     let session = &raw.session;
     if !session.has_turns {
@@ -144,6 +146,7 @@ pub(super) fn resolve(raw: &Raw, parts: Parts, around: &Surroundings, sink: &Sin
         servers: definitions.into_iter().map(|(name, _)| name).collect(),
         tools,
         price,
+        writes,
         notes,
     }
 }

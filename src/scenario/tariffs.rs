@@ -10,13 +10,20 @@ use super::tree::Span;
 use super::{PriceInfo, Surroundings};
 use crate::price::{Lifetimes, PicoUsdPerToken, Rates, Row, Tariff, TierRow, lifetime_label};
 
-/// The prices that apply, what is to be said of them, and the sheet's row.
-pub(super) fn prices(
-    raw: &Raw,
-    around: &Surroundings,
-    sink: &Sink,
-    notes: &mut Vec<String>,
-) -> (Option<Tariff>, Option<PriceInfo>, Option<Row>) {
+/// The prices that apply to a model.
+#[derive(Debug, Default)]
+pub(super) struct Priced {
+    pub tariff: Option<Tariff>,
+    /// What is to be said of them.
+    pub info: Option<PriceInfo>,
+    /// The sheet's row.
+    pub row: Option<Row>,
+    /// The prices of writing to the cache, whether it is on or not.
+    pub writes: Lifetimes,
+}
+
+/// The prices that apply.
+pub(super) fn prices(raw: &Raw, around: &Surroundings, sink: &Sink, notes: &mut Vec<String>) -> Priced {
     let sheet = &around.sheet;
     let as_of = around.as_of.or(raw.price.as_of.map(|at| at.value));
     let row = raw.model.name.as_ref().and_then(|name| match sheet.find(&name.value, as_of) {
@@ -34,7 +41,7 @@ pub(super) fn prices(
         }
     });
     if raw.model.name.is_some() && row.is_none() {
-        return (None, None, None);
+        return Priced::default();
     }
     let any_override = any_price(&raw.price);
     if around.as_of.is_some() && raw.model.name.is_none() && any_override {
@@ -54,7 +61,7 @@ pub(super) fn prices(
                     .help("name a model, [model] name = \"claude-sonnet-4-6\", or give [price]"),
             );
         }
-        return (None, None, None);
+        return Priced::default();
     }
     let overridden = overridden(raw, row, sink);
     let tariff = overridden.and_then(|row| {
@@ -86,7 +93,11 @@ pub(super) fn prices(
             overridden: any_override,
         }
     });
-    (tariff.map(|(tariff, _)| tariff), info, row.cloned())
+    let (tariff, writes) = match tariff {
+        Some((tariff, row)) => (Some(tariff), row.writes),
+        None => (None, Lifetimes::default()),
+    };
+    Priced { tariff, info, row: row.cloned(), writes }
 }
 
 /// Whether the scenario asks for prices.

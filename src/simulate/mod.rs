@@ -1,6 +1,7 @@
 //! One question answered: sessions played, summed up, and held against theory.
 
 mod compare;
+mod levers;
 mod solve;
 mod sweep;
 
@@ -12,6 +13,7 @@ use crate::scenario::Scenario;
 use crate::stats::{Costs, Estimate, Sample, Summary, TurnCosts, next_size};
 
 pub use compare::{COMPARED_QUANTILES, Comparison, Pair, compare};
+pub use levers::{Effect, Pulled, RANKED_QUANTILE, Ranking, levers};
 pub use solve::{Crossing, Kind, Load, Point, Solution, Unknown, solve};
 pub use sweep::{Sweep, SweepPoint, sweep};
 

@@ -224,7 +224,7 @@ fn prices_of_one_model_and_of_all() {
 #[test]
 fn help_teaches() {
     insta::assert_snapshot!("help", out(&agent_sim(&["--help"])));
-    for command in ["run", "check", "init", "prices", "completions", "compare", "sweep", "solve"] {
+    for command in ["run", "check", "init", "prices", "completions", "compare", "sweep", "solve", "levers"] {
         insta::with_settings!({ snapshot_suffix => command }, {
             insta::assert_snapshot!("help", out(&agent_sim(&[command, "--help"])));
         });
@@ -532,4 +532,26 @@ fn solve_prints_where_two_ways_break_even() {
         let wrong = solve(&args);
         assert_eq!((wrong.status.code(), err(&wrong).contains(says)), (Some(2), true), "{args:?}: {}", err(&wrong));
     }
+}
+
+#[test]
+fn levers_are_ranked() {
+    let levers = |args: &[&str]| {
+        let mut all = vec!["levers"];
+        all.extend(args);
+        agent_sim(&all)
+    };
+    insta::assert_snapshot!("levers_fifty", out(&levers(&["scenarios/fifty-turns.toml", "--sessions", "2000"])));
+    let sixty = ["scenarios/architectures/sixty-tools.toml", "--sessions", "2000"];
+    insta::assert_snapshot!("levers_sixty", out(&levers(&sixty)));
+    let few = ["scenarios/coding-agent.toml", "--sessions", "60", "--format", "markdown"];
+    insta::assert_snapshot!("levers_markdown", out(&levers(&few)));
+    let uncached = ["scenarios/fifty-turns.toml", "--sessions", "100", "--strategy", "uncached", "--format", "json"];
+    let report: serde_json::Value = serde_json::from_str(&out(&levers(&uncached))).unwrap();
+    let first = &report["levers"][0];
+    assert_eq!((report["schema"].as_str(), first["on_already"].as_bool()), (Some("agent-sim.levers/1"), Some(false)));
+    assert_eq!(first["changes"][0]["key"].as_str(), Some("cache.lifetime"));
+    assert!((first["saved_usd"]["value"].as_f64().unwrap() - 3.7962).abs() < 1e-9, "{first}");
+    let wrong = levers(&["scenarios/fifty-turns.toml", "--strategy", "none"]);
+    assert_eq!((wrong.status.code(), err(&wrong).contains("no strategy \"none\"")), (Some(2), true));
 }

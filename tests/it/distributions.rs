@@ -2,7 +2,7 @@
 
 use agent_sim::dist::{
     Choices, Dist, Empirical, Exponential, FoldedNormal, Gamma, Geometric, LogNormal, Mixture, Pareto, Poisson,
-    Quantiles, Uniform, Weibull, Whole, round_to_whole, survival_integral,
+    Quantiles, Scaled, Uniform, Weibull, Whole, round_to_whole, survival_integral,
 };
 use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
@@ -35,6 +35,8 @@ fn families() -> Vec<(&'static str, Dist)> {
         ("quantiles", quantiles.into()),
         ("empirical", Empirical::new(vec![1.0, 2.0, 2.0, 7.5, 40.0]).unwrap().into()),
         ("mixture", mixture.into()),
+        ("scaled", Scaled::new(0.5, LogNormal::from_mean_cv(10.0, 2.0).unwrap().into()).unwrap().into()),
+        ("scaled steps", Scaled::new(2.5, Poisson::new(2.5).unwrap().into()).unwrap().into()),
         ("geometric", Geometric::new(12.0).unwrap().into()),
         ("geometric one", Geometric::new(1.0).unwrap().into()),
         ("poisson", Poisson::new(2.5).unwrap().into()),

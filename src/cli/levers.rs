@@ -1,0 +1,52 @@
+//! `agent-sim levers`.
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::Which;
+use super::output::print;
+use super::progress::Bar;
+use super::run::Format;
+use crate::Error;
+use crate::report::{self, Style};
+use crate::simulate::levers;
+
+/// Sessions with each lever, where neither the file nor the arguments ask for fewer.
+const MOST_SESSIONS: u64 = 20_000;
+
+/// Rank what could be changed: by money saved and by seconds off the slowest sessions
+///
+/// Every lever that fits the scenario is pulled by itself, on the same sessions: a cache, longer lifetimes, keep-alive,
+/// shorter results, fewer or searched tool definitions, calls side by side, timeouts, hedging, idempotency keys, a smaller
+/// model, compaction. What is on already is ranked by what it brings, and what each lever costs elsewhere is told.
+#[derive(Debug, Args)]
+pub(super) struct LeversCommand {
+    #[command(flatten)]
+    which: Which,
+    /// Start from one of the file's [strategies]
+    #[arg(long, value_name = "NAME")]
+    strategy: Option<String>,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = Format::Terminal)]
+    format: Format,
+}
+
+impl LeversCommand {
+    pub fn run(self) -> Result<ExitCode, Error> {
+        let mut scenario = self.which.load(self.strategy.as_deref())?;
+        if self.which.sessions.is_none() {
+            scenario.run.sessions = scenario.run.sessions.min(MOST_SESSIONS);
+        }
+        scenario.run.precision.clear();
+        let bar = Bar::new();
+        let ranking = levers(scenario, self.which.options(), &bar)?;
+        drop(bar);
+        print(&match self.format {
+            Format::Terminal => report::levers_terminal(&ranking, Style::Colour),
+            Format::Markdown => report::levers_markdown(&ranking),
+            Format::Json => report::levers_json(&ranking).map_err(|e| Error::Output(e.into()))?,
+        })?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

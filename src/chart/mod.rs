@@ -4,6 +4,7 @@
 //! installed. Colours are Okabe and Ito's (2008), which colour-blind readers tell apart.
 
 mod costs;
+mod heat;
 mod latency;
 mod scale;
 mod sweep;
@@ -15,6 +16,7 @@ use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
 pub use costs::{CostByTurn, CostDistribution};
+pub use heat::HeatMap;
 pub use latency::TailCurve;
 pub use sweep::{SweepLine, SweepLines};
 

@@ -13,7 +13,7 @@ use crate::chart::{self, SweepLine, SweepLines};
 use crate::report::{self, Style};
 use crate::scenario::{duration_s, split_values};
 use crate::simulate::{Kind, Solution, Unknown, solve};
-use crate::stats::{Question, Unit};
+use crate::stats::Question;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum SolveFormat {
@@ -149,10 +149,6 @@ fn lines(solution: &Solution) -> SweepLines {
         x_name: solution.unknown.key.clone(),
         places: None,
         lines: vec![side(0), side(1)],
-        shown: match statistic.and_then(crate::stats::Statistic::unit) {
-            Some(Unit::Usd) => report::money,
-            Some(Unit::Seconds) => report::seconds,
-            _ => |x| format!("{x}"),
-        },
+        shown: statistic.map_or(report::count, super::sweep::shown),
     }
 }

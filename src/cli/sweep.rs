@@ -9,7 +9,7 @@ use super::Which;
 use super::output::{Folder, print};
 use super::progress::Bar;
 use crate::Error;
-use crate::chart::{self, SweepLine, SweepLines};
+use crate::chart::{self, HeatMap, SweepLine, SweepLines};
 use crate::report::{self, Style};
 use crate::scenario::split_values;
 use crate::simulate::{Sweep, sweep};
@@ -133,13 +133,57 @@ fn write_all(swept: &Sweep, mut folder: Folder) -> Result<(), Error> {
     folder.write("sweep.csv", &csv_text(swept)?)?;
     folder.write("sweep.json", &report::sweep_json(swept).map_err(|e| Error::Output(e.into()))?)?;
     for (name, statistic) in &swept.statistics {
-        if let Some(lines) = lines(swept, name, *statistic) {
-            let written = chart::write(&lines, folder.path(), &format!("sweep-{name}"))?;
+        let stem = format!("sweep-{name}");
+        if let Some(map) = heat_map(swept, name, *statistic) {
+            let written = chart::write(&map, folder.path(), &stem)?;
+            folder.add(written);
+        } else if let Some(lines) = lines(swept, name, *statistic) {
+            let written = chart::write(&lines, folder.path(), &stem)?;
             folder.add(written);
         }
     }
     folder.close(&[]);
     Ok(())
+}
+
+/// How a figure is written.
+pub(super) fn shown(statistic: Statistic) -> fn(f64) -> String {
+    match statistic.unit() {
+        Some(Unit::Usd) => report::money,
+        Some(Unit::Seconds) => report::seconds,
+        _ if statistic.is_share() => report::percent,
+        _ => report::count,
+    }
+}
+
+/// A cell for each pair of values, where two keys are set; else nothing.
+fn heat_map(swept: &Sweep, name: &str, statistic: Statistic) -> Option<HeatMap> {
+    let [x, y] = swept.keys.as_slice() else { return None };
+    let values = |which: usize| {
+        let mut values: Vec<String> = Vec::new();
+        for (_, value) in swept.points.iter().filter_map(|point| point.settings.get(which)) {
+            if !values.contains(value) {
+                values.push(value.clone());
+            }
+        }
+        values
+    };
+    let (across, up) = (values(0), values(1));
+    let mut cells = vec![vec![None; across.len()]; up.len()];
+    for point in &swept.points {
+        let place = |which: usize, among: &[String]| among.iter().position(|value| *value == point.settings[which].1);
+        let (column, row) = (place(0, &across)?, place(1, &up)?);
+        cells[row][column] =
+            statistic.read(&point.summary).filter(|reading| !reading.too_few).map(|reading| reading.value);
+    }
+    Some(HeatMap {
+        title: swept.title.clone(),
+        subtitle: format!("{name} by {x} and {y}; sweep.csv has the intervals"),
+        x: (x.clone(), across),
+        y: (y.clone(), up),
+        cells,
+        shown: shown(statistic),
+    })
 }
 
 /// The first key from left to right, a line for each combination of the others.
@@ -180,10 +224,6 @@ fn lines(swept: &Sweep, name: &str, statistic: Statistic) -> Option<SweepLines> 
         x_name: key.clone(),
         places: numbers.is_none().then_some(places),
         lines,
-        shown: match statistic.unit() {
-            Some(Unit::Usd) => report::money,
-            Some(Unit::Seconds) => report::seconds,
-            _ => |x| format!("{x}"),
-        },
+        shown: shown(statistic),
     })
 }

@@ -75,12 +75,12 @@ fn significant(size: f64) -> usize {
 }
 
 /// A count or a mean of counts.
-pub(super) fn count(x: f64) -> String {
+pub fn count(x: f64) -> String {
     if x.fract() == 0.0 { grouped(x, 0) } else { grouped(x, significant(x.abs()).max(usize::from(x.abs() < 1e4))) }
 }
 
 /// A share: `2.02 %`, with at least three digits.
-pub(super) fn percent(share: f64) -> String {
+pub fn percent(share: f64) -> String {
     let x = share * 100.0;
     if x == 0.0 || (100.0 - x).abs() < 1e-9 {
         return format!("{x:.0} %");

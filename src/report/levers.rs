@@ -134,10 +134,13 @@ fn verdict(ranking: &Ranking) -> String {
             value(Unit::Seconds, off.value),
             quantile_name(RANKED_QUANTILE)
         )),
-        None if ranking.pulled.iter().any(|pulled| pulled.faster.is_some()) => {
+        None if ranking.pulled.iter().all(|pulled| pulled.faster.is_none()) => {}
+        None if ranking.pulled.iter().all(|pulled| pulled.off_tail().is_none()) => {
+            parts.push("for time: too few sessions to tell".to_owned());
+        }
+        None => {
             parts.push("for time: nothing that isn't done already".to_owned());
         }
-        None => {}
     }
     parts.join("; ")
 }

@@ -15,7 +15,7 @@ mod wording;
 
 pub use checks::checks_text;
 pub use compare::{compare_markdown, compare_terminal};
-pub use format::{money, seconds, whole};
+pub use format::{count, money, percent, seconds, whole};
 pub use json::{SCHEMA, compare_json, json};
 pub use levers::{levers_json, levers_markdown, levers_terminal};
 pub use markdown::markdown;

@@ -417,6 +417,12 @@ fn a_grid_of_settings() {
     for name in ["sweep.csv", "sweep.json", "sweep-cost_usd.mean.svg", "sweep-latency_s.p99.svg"] {
         assert!(folder.path().join(name).exists(), "{name}");
     }
+    // two keys make a heat map: a figure in each cell, the dearest the darkest
+    let map = std::fs::read_to_string(folder.path().join("sweep-cost_usd.mean.svg")).unwrap();
+    let cells = ["$0.3300", "$0.1218", "$4.6500", "$0.8538"];
+    assert!(cells.iter().all(|cell| map.contains(cell)), "{map}");
+    let darkest = map.matches("fill=\"#004A86\"").count();
+    assert_eq!(darkest, 1, "{map}");
     // the file's own grid, and the same from the command line
     let file = folder.path().join("grid.toml");
     let text = "[session]\nturns = 3\noutput = 5\n[price]\ninput = 1\noutput = 2\n[sweep]\n\"session.turns\" = [1, 2, { geometric = { mean = 3 } }]\n";

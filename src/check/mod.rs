@@ -18,7 +18,7 @@ mod walk;
 
 use facts::Facts;
 
-use crate::model::Model;
+use crate::model::{Herd, Model, Resource};
 use crate::stats::{Estimate, Quantity, Sample, Statistic};
 
 /// A z beyond this fails.
@@ -157,6 +157,10 @@ pub fn check(model: &Model, sample: &Sample) -> Checks {
     if sample.sessions() == 0 {
         return checks;
     }
+    if let Some(herd) = &model.herd {
+        check_herd(herd, sample, &mut checks);
+        return checks;
+    }
     let has_agents = model.has_agents();
     let plain = agents::effective(model);
     let facts = Facts::of_sample(&plain, sample, has_agents);
@@ -184,6 +188,26 @@ pub fn check(model: &Model, sample: &Sample) -> Checks {
         }
     }
     checks
+}
+
+/// How often a herd can ask. An optimistic write fails only where another one has succeeded since its read, and each
+/// client's failures lie one after another: who is the k-th to succeed has failed k-1 times at most. A queue without end
+/// turns nobody away.
+fn check_herd(herd: &Herd, sample: &Sample, checks: &mut Checks) {
+    const ID: &str = "herd.calls";
+    let n = herd.clients as f64;
+    let calls = sample.moments(Quantity::HerdCalls);
+    match herd.resource {
+        Resource::Optimistic => {
+            let bound = n * (n + 1.0) / 2.0;
+            checks.add(Ok(Check::at_most(ID, "N(N+1)/2", "largest herd_calls", bound, calls.max)));
+        }
+        Resource::Queue { places: u64::MAX, .. } => {
+            checks.add(Ok(Check::new(ID, "N: nobody is turned away", "herd_calls", n, calls.estimate())));
+        }
+        Resource::Queue { .. } => checks.refuse(ID, "clients are turned away and come back as chance has it"),
+    }
+    checks.refuse("herd.time", "clients that get in each other's way have no closed form for their time");
 }
 
 /// Forms of a session that is one run.
@@ -267,6 +291,15 @@ pub fn expected(model: &Model, statistic: Statistic) -> Option<f64> {
         Statistic::Mean(metric) if metric.quantity() == Quantity::CostUsd => {
             agents::expected_usd(model, ANY_NUMBER).ok()
         }
+        Statistic::Mean(metric)
+            if !model.has_agents() && matches!(metric.quantity(), Quantity::CostInputUsd | Quantity::CostOutputUsd) =>
+        {
+            let facts = Facts::of_theory(model, ANY_NUMBER);
+            let tariff = model.tariff.as_ref().filter(|_| facts.cut_short.is_none() && !facts.rebills())?;
+            let is_input = metric.quantity() == Quantity::CostInputUsd;
+            let expected = if is_input { costs::expected_input } else { costs::expected_output };
+            expected(&facts, tariff).ok()
+        }
         Statistic::Mean(metric) if metric.quantity() == Quantity::LatencyS => law().map(|law| law.mean()),
         Statistic::Quantile(metric, p) if metric.quantity() == Quantity::LatencyS => law().map(|law| law.quantile(p)),
         _ => None,
@@ -274,7 +307,8 @@ pub fn expected(model: &Model, statistic: Statistic) -> Option<f64> {
 }
 
 /// `cache.lifetime_break_even`: the share of gaps beyond the shorter lifetime from which the longer one of two models is
-/// cheaper. Nothing where they differ in more than the lifetime, or the form's assumptions fail.
+/// cheaper. The two models have to differ in nothing else, which the caller knows, and no gap may outlast the longer one.
+/// Nothing where the form's other assumptions fail.
 pub fn lifetime_break_even(model: &Model, other: &Model) -> Option<f64> {
     let (short, long) = if model.cache.lifetime_s < other.cache.lifetime_s { (model, other) } else { (other, model) };
     let (mine, theirs) = (short.tariff.as_ref()?, long.tariff.as_ref()?);

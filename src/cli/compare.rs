@@ -43,16 +43,19 @@ pub(super) struct Compare {
 
 impl Compare {
     pub fn run(self) -> Result<ExitCode, Error> {
-        let names =
-            if self.metric.is_empty() { vec!["cost_usd".to_owned(), "latency_s".to_owned()] } else { self.metric };
+        let base = self.which.load(None)?;
+        let names: Vec<&str> = match self.metric.as_slice() {
+            [] if base.model.herd.is_some() => vec!["herd_calls", "herd_time_s"],
+            [] => vec!["cost_usd", "latency_s"],
+            names => names.iter().map(String::as_str).collect(),
+        };
         let mut metrics: Vec<Metric> = Vec::new();
-        for name in &names {
+        for name in names {
             let metric = metric(name)?;
             if !metrics.contains(&metric) {
                 metrics.push(metric);
             }
         }
-        let base = self.which.load(None)?;
         let mut scenarios = Vec::new();
         match &self.other {
             Some(other) => scenarios.push(self.which.load_file(other, None)?),

@@ -12,9 +12,6 @@ use crate::Error;
 use crate::report::{self, Style};
 use crate::simulate::levers;
 
-/// Sessions with each lever, where neither the file nor the arguments ask for fewer.
-const MOST_SESSIONS: u64 = 20_000;
-
 /// Rank what could be changed: by money saved and by seconds off the slowest sessions
 ///
 /// Every lever that fits the scenario is pulled by itself, on the same sessions: a cache, longer lifetimes, keep-alive,
@@ -35,9 +32,6 @@ pub(super) struct LeversCommand {
 impl LeversCommand {
     pub fn run(self) -> Result<ExitCode, Error> {
         let mut scenario = self.which.load(self.strategy.as_deref())?;
-        if self.which.sessions.is_none() {
-            scenario.run.sessions = scenario.run.sessions.min(MOST_SESSIONS);
-        }
         scenario.run.precision.clear();
         let bar = Bar::new();
         let ranking = levers(scenario, self.which.options(), &bar)?;

@@ -26,7 +26,7 @@ use crate::price::{ImportError, Imported, Sheet};
 use crate::scenario::{Request, Scenario};
 use crate::simulate::Answer;
 use crate::simulate::Options;
-use crate::stats::{Metric, Threshold};
+use crate::stats::{Metric, Statistic, Threshold};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -206,8 +206,12 @@ fn threshold_code<'a>(answers: impl IntoIterator<Item = &'a Answer>, strict: boo
     if answers.into_iter().any(falls_short) { ExitCode::from(3) } else { ExitCode::SUCCESS }
 }
 
-/// The metric with this name.
+/// The metric with this name; its quantiles are compared with it, so `cost_usd.p95` means the same.
 fn metric(name: &str) -> Result<Metric, Error> {
+    let name = match Statistic::parse(name) {
+        Ok(Statistic::Mean(metric) | Statistic::Quantile(metric, _)) => return Ok(metric),
+        _ => name,
+    };
     Metric::named(name).ok_or_else(|| Error::UnknownMetric {
         name: name.to_owned(),
         nearest: Metric::nearest(name).map(str::to_owned),

@@ -64,7 +64,11 @@ impl Solve {
             (Err(_), Some(_)) => None,
             (Err(error), None) => return Err(error),
         };
-        let unknown = unknown(written, &self.find, self.between.as_deref())?;
+        let is_right = |text: &str| {
+            let set = [format!("{}={text}", self.find)];
+            self.which.load_with(&self.which.file, None, &set).is_ok()
+        };
+        let unknown = unknown(written, &self.find, self.between.as_deref(), &is_right)?;
         let folder = self.output.as_deref().map(Folder::open).transpose()?;
         let load = |strategy: &str, value: &str| {
             let set = [format!("{}={value}", self.find)];
@@ -92,18 +96,26 @@ impl Solve {
 fn value(text: &str) -> Option<(Kind, f64)> {
     let plain = text.trim().trim_matches('"');
     let digits = plain.replace('_', "");
-    if let Ok(whole) = digits.parse::<u32>() {
-        return Some((Kind::Whole, f64::from(whole)));
-    }
     if let Ok(real) = digits.parse::<f64>() {
-        return Some((Kind::Real, real)).filter(|_| real.is_finite());
+        let kind = if digits.bytes().all(|byte| byte.is_ascii_digit()) { Kind::Whole } else { Kind::Real };
+        return Some((kind, real)).filter(|_| real.is_finite());
     }
     duration_s(plain).map(|seconds| (Kind::Seconds, seconds))
 }
 
-/// Where to look, from what is written at the key and what is asked for.
-fn unknown(written: Option<String>, key: &str, between: Option<&str>) -> Result<Unknown, Error> {
+/// Where to look, from what is written at the key and what is asked for. `is_right` says whether the key can have a value.
+fn unknown(
+    written: Option<String>,
+    key: &str,
+    between: Option<&str>,
+    is_right: &dyn Fn(&str) -> bool,
+) -> Result<Unknown, Error> {
     let known = written.as_deref().and_then(value);
+    // whole numbers may only be a way of writing: the key says whether it takes others
+    let kind_of = |kind: Kind, low: f64, high: f64| {
+        let other = format!("{}", low + 0.618 * (high - low).min(1.0));
+        if kind == Kind::Whole && is_right(&other) { Kind::Real } else { kind }
+    };
     let Some(between) = between else {
         let Some((kind, x)) = known.filter(|(_, x)| *x > 0.0) else {
             let what = written.map_or("isn't written in the file".to_owned(), |text| format!("is {text} in the file"));
@@ -111,10 +123,21 @@ fn unknown(written: Option<String>, key: &str, between: Option<&str>) -> Result<
                 "`{key}` {what}, so it isn't plain where to look: say --between LOW,HIGH, as in 1,500 or 0.01,0.5 or 1s,10m"
             )));
         };
-        let low = if kind == Kind::Whole { (x / 10.0).floor().max(1.0) } else { x / 10.0 };
-        // what is a chance or a share stays one
-        let high = if kind == Kind::Real && x <= 1.0 { (x * 10.0).min(1.0) } else { x * 10.0 };
-        return Ok(Unknown { key: key.to_owned(), kind, low, high });
+        let kind = kind_of(kind, x, 2.0 * x);
+        let unknown = Unknown { key: key.to_owned(), kind, low: x, high: x };
+        // as far from the file's value as the key can go
+        let reach = |factors: &[f64]| {
+            let tried = factors.iter().map(|factor| match kind {
+                Kind::Whole => (x * factor).round().max(1.0),
+                Kind::Real | Kind::Seconds => x * factor,
+            });
+            tried.into_iter().find(|value| is_right(&unknown.text(*value))).unwrap_or(x)
+        };
+        let (low, high) = (reach(&[0.1, 0.2, 0.5, 0.8, 0.9]), reach(&[10.0, 5.0, 3.0, 2.0, 1.5, 1.2, 1.1]));
+        if low >= high {
+            return Err(Error::Solve(format!("`{key}` can hardly have another value: say --between LOW,HIGH")));
+        }
+        return Ok(Unknown { low, high, ..unknown });
     };
     let wrong = |why: &str| Error::Solve(format!("--between {between}: {why}"));
     let ends = split_values(between);
@@ -126,7 +149,7 @@ fn unknown(written: Option<String>, key: &str, between: Option<&str>) -> Result<
         (Kind::Seconds, Kind::Seconds, _) => Kind::Seconds,
         (Kind::Seconds, ..) | (_, Kind::Seconds, _) => return Err(wrong("one end is a duration and the other isn't")),
         (Kind::Whole, Kind::Whole, Some((Kind::Real, _))) => Kind::Real,
-        (Kind::Whole, Kind::Whole, _) => Kind::Whole,
+        (Kind::Whole, Kind::Whole, _) => kind_of(Kind::Whole, low, high),
         _ => Kind::Real,
     };
     if low >= high {

@@ -25,6 +25,17 @@ enum GridFormat {
     Csv,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum GridChart {
+    /// A cell for each pair of values
+    Heat,
+    /// The first key from left to right, a line for each value of the second
+    Lines,
+}
+
+/// What stands for the file's strategies among the keys.
+const STRATEGY: &str = "strategy";
+
 /// The most points of a grid.
 const MOST_POINTS: usize = 1_000;
 
@@ -36,7 +47,8 @@ const MOST_POINTS: usize = 1_000;
 pub(super) struct SweepCommand {
     #[command(flatten)]
     which: Which,
-    /// A key and its values, as often as you like: --over session.turns=10,50,100 --over cache.lifetime=off,5m,1h
+    /// A key and its values, as often as you like: --over session.turns=10,50,100 --over cache.lifetime=off,5m,1h;
+    /// `strategy` stands for the file's strategies: --over strategy=base,uncached
     #[arg(long, value_name = "KEY=VALUES")]
     over: Vec<String>,
     /// A figure to show, as often as you like (`cost_usd.mean`, `latency_s.p50`, `latency_s.p99`)
@@ -45,6 +57,9 @@ pub(super) struct SweepCommand {
     /// What to print
     #[arg(long, value_enum, default_value_t = GridFormat::Terminal)]
     format: GridFormat,
+    /// How two keys are drawn
+    #[arg(long, value_enum, default_value_t = GridChart::Heat)]
+    chart: GridChart,
     /// Write sweep.csv, sweep.json and a chart for each figure (SVG and PNG) into this folder too
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
@@ -61,6 +76,16 @@ impl SweepCommand {
         if axes.is_empty() {
             return Err(Error::NothingToSweep(self.which.file.display().to_string()));
         }
+        for (index, (key, values)) in axes.iter().enumerate() {
+            if axes.iter().take(index).any(|(other, _)| other == key) {
+                return Err(Error::Sweep(format!("`{key}` is set twice; give all of its values at once")));
+            }
+            if let Some(twice) =
+                values.iter().enumerate().find(|(at, value)| values.iter().take(*at).any(|v| v == *value))
+            {
+                return Err(Error::Sweep(format!("`{key}` has the value {} twice", twice.1)));
+            }
+        }
         let points = axes.iter().map(|(_, values)| values.len()).product::<usize>();
         if points > MOST_POINTS {
             return Err(Error::Sweep(format!("the grid has {points} points; {MOST_POINTS} is the most")));
@@ -70,26 +95,31 @@ impl SweepCommand {
                 "a sweep can't change `{key}`: its points are compared on the same sessions"
             )));
         }
-        let names = if self.metric.is_empty() {
-            ["cost_usd.mean", "latency_s.p50", "latency_s.p99"].map(str::to_owned).to_vec()
-        } else {
-            self.metric.clone()
-        };
-        let mut statistics = Vec::new();
-        for name in names {
-            statistics.push((name.clone(), Statistic::parse(&name).map_err(|error| Error::Sweep(error.to_string()))?));
-        }
         let folder = self.output.as_deref().map(Folder::open).transpose()?;
         let mut scenarios = Vec::new();
         for settings in grid(&axes) {
-            let sets: Vec<String> = settings.iter().map(|(key, value)| format!("{key}={value}")).collect();
-            scenarios.push((settings, self.which.load_with(&self.which.file, None, &sets)?));
+            // `strategy` is no key of the file: its values are laid over it
+            let (strategies, keys): (Vec<_>, Vec<_>) = settings.iter().partition(|(key, _)| key == STRATEGY);
+            let strategy = strategies.first().map(|(_, name)| name.trim_matches('"').to_owned());
+            let sets: Vec<String> = keys.iter().map(|(key, value)| format!("{key}={value}")).collect();
+            let scenario = self.which.load_with(&self.which.file, strategy.as_deref(), &sets)?;
+            scenarios.push((settings, scenario));
+        }
+        let names = match (self.metric.as_slice(), scenarios.first()) {
+            ([], Some((_, first))) if first.model.herd.is_some() => vec!["herd_calls.mean", "herd_time_s.mean"],
+            ([], _) => vec!["cost_usd.mean", "latency_s.p50", "latency_s.p99"],
+            (names, _) => names.iter().map(String::as_str).collect(),
+        };
+        let mut statistics = Vec::new();
+        for name in names {
+            let statistic = Statistic::parse(name).map_err(|error| Error::Sweep(error.to_string()))?;
+            statistics.push((name.to_owned(), statistic));
         }
         let bar = Bar::new();
         let swept = sweep(scenarios, statistics, self.which.options(), &bar)?;
         drop(bar);
         if let Some(folder) = folder {
-            write_all(&swept, folder)?;
+            write_all(&swept, self.chart, folder)?;
         }
         print(&match self.format {
             GridFormat::Terminal => report::sweep_terminal(&swept, Style::Colour),
@@ -129,12 +159,12 @@ fn grid(axes: &[(String, Vec<String>)]) -> Vec<Vec<(String, String)>> {
     })
 }
 
-fn write_all(swept: &Sweep, mut folder: Folder) -> Result<(), Error> {
+fn write_all(swept: &Sweep, chart: GridChart, mut folder: Folder) -> Result<(), Error> {
     folder.write("sweep.csv", &csv_text(swept)?)?;
     folder.write("sweep.json", &report::sweep_json(swept).map_err(|e| Error::Output(e.into()))?)?;
     for (name, statistic) in &swept.statistics {
         let stem = format!("sweep-{name}");
-        if let Some(map) = heat_map(swept, name, *statistic) {
+        if let Some(map) = heat_map(swept, name, *statistic).filter(|_| chart == GridChart::Heat) {
             let written = chart::write(&map, folder.path(), &stem)?;
             folder.add(written);
         } else if let Some(lines) = lines(swept, name, *statistic) {
@@ -177,7 +207,7 @@ fn heat_map(swept: &Sweep, name: &str, statistic: Statistic) -> Option<HeatMap> 
             statistic.read(&point.summary).filter(|reading| !reading.too_few).map(|reading| reading.value);
     }
     Some(HeatMap {
-        title: swept.title.clone(),
+        title: swept.scenario.title.clone(),
         subtitle: format!("{name} by {x} and {y}; sweep.csv has the intervals"),
         x: (x.clone(), across),
         y: (y.clone(), up),
@@ -206,7 +236,11 @@ fn lines(swept: &Sweep, name: &str, statistic: Statistic) -> Option<SweepLines> 
         let x = numbers.as_ref().and_then(|numbers| numbers.get(place).copied()).unwrap_or(place as f64);
         let label = match others {
             [] => name.to_owned(),
-            others => others.iter().map(|(key, value)| format!("{key} = {value}")).collect::<Vec<_>>().join(", "),
+            others => others
+                .iter()
+                .map(|(key, value)| format!("{key} = {}", value.trim_matches('"')))
+                .collect::<Vec<_>>()
+                .join(", "),
         };
         let [low, high] = if reading.ci95[0].is_nan() { [reading.value; 2] } else { reading.ci95 };
         let entry = (x, reading.value, low, high);
@@ -219,7 +253,7 @@ fn lines(swept: &Sweep, name: &str, statistic: Statistic) -> Option<SweepLines> 
         line.points.sort_by(|a, b| a.0.total_cmp(&b.0));
     }
     Some(SweepLines {
-        title: swept.title.clone(),
+        title: swept.scenario.title.clone(),
         subtitle: format!("{name} against {key}, with its 95 % interval"),
         x_name: key.clone(),
         places: numbers.is_none().then_some(places),

@@ -11,7 +11,7 @@ use super::rng::SessionDraws;
 use crate::model::Model;
 use crate::price::PicoUsd;
 use crate::session::{
-    Bill, Call, Kind, PhaseTotals, Record, Run, Runs, Session, Step, Then, Turn, Used, Workspace, play_phase,
+    Bill, Call, Kind, PhaseTotals, Record, Run, Runs, Session, Step, Then, Turn, Used, Workspace, play_herd, play_phase,
 };
 
 /// Sessions in a chunk.
@@ -109,6 +109,9 @@ pub fn play_session<C: Collect>(model: &Model, seed: u64, number: u64, room: &mu
 fn play<C: Collect, const WATCHED: bool>(model: &Model, seed: u64, number: u64, room: &mut Workspace, into: &mut C) {
     room.start_session(model);
     let draws = SessionDraws::new(seed, number);
+    if let Some(herd) = &model.herd {
+        return into.session(number, &play_herd(herd, &draws), &Bill::default(), room);
+    }
     let (record, bill) = if model.is_one_run() {
         let run = Run { model, draws, before: Used::default(), number: 0, origin_s: 0.0, warm: None };
         play_run::<C, WATCHED>(run, room, into)

@@ -68,6 +68,9 @@ const fn code(purpose: Purpose) -> u64 {
         Purpose::SearchLatency { tool, search } => (28, tool, search),
         Purpose::Agent { tool, call } => (29, tool, call),
         Purpose::AgentWarm { tool } => (30, tool, 0),
+        Purpose::HerdNetwork { client } => (31, 0, client),
+        Purpose::HerdWait { client } => (31, 1, client),
+        Purpose::HerdService => (31, 2, 0),
     };
     (kind << 27) | ((tool as u64) << 16) | call
 }

@@ -17,6 +17,8 @@ pub const MOST_TURNS: u64 = 1_000_000;
 /// One kind of session.
 #[derive(Debug, Clone)]
 pub struct Model {
+    /// Many clients at one resource; a repeat of it is then played instead of a session.
+    pub herd: Option<Herd>,
     /// The first prompt.
     pub prompt: Prompt,
     /// The user's messages.
@@ -49,6 +51,35 @@ pub struct Model {
     pub success: Option<Success>,
     /// Prices; `None` where the scenario names neither a model nor prices, and money isn't reported.
     pub tariff: Option<Tariff>,
+}
+
+/// Many clients that all start at time 0 and use one resource once each.
+#[derive(Debug, Clone)]
+pub struct Herd {
+    /// How many.
+    pub clients: u64,
+    /// What they use.
+    pub resource: Resource,
+    /// How long one message takes, s.
+    pub network_s: Dist,
+    /// How they wait after a failure.
+    pub retry: Retry,
+}
+
+/// What a herd uses.
+#[derive(Debug, Clone)]
+pub enum Resource {
+    /// A row that is read and then written, where the write succeeds only if nobody else has written since.
+    Optimistic,
+    /// Servers with places to wait; who finds none is turned away.
+    Queue {
+        /// Servers.
+        servers: u64,
+        /// Places to wait; `u64::MAX` without an end.
+        places: u64,
+        /// How long a request is served, s.
+        service_s: Dist,
+    },
 }
 
 /// How the model finds tools whose definitions aren't in the prompt (MODEL.md §4.10).

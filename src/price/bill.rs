@@ -3,7 +3,7 @@
 use jiff::civil::Date;
 
 use super::sheet::TierRow;
-use super::{Lifetimes, PicoUsd, PicoUsdPerToken, Row, Service, Sheet, UnknownModel, Usage, lifetime_label};
+use super::{Discount, Lifetimes, PicoUsd, PicoUsdPerToken, Row, Service, Sheet, UnknownModel, Usage, lifetime_label};
 
 /// What a line of a bill is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,16 +67,6 @@ pub enum PriceError {
     },
 }
 
-/// A share of the list price, as a fraction of whole numbers.
-#[derive(Clone, Copy)]
-struct Share(u64, u64);
-
-const FULL: Share = Share(1, 1);
-const HALF: Share = Share(1, 2);
-
-/// Who halves the prices of every class of a batch's tokens, and whether flex does too.
-const BATCH_HALVES: [(&str, bool); 4] = [("anthropic", false), ("mistral", false), ("openai", true), ("google", true)];
-
 /// Searches of the web: $10 for a thousand.
 const WEB_SEARCH: (&[&str], PicoUsdPerToken) = (&["anthropic", "openai"], PicoUsdPerToken(10_000_000_000));
 
@@ -114,13 +104,15 @@ impl Row {
 
     fn bill(&self, usage: &Usage, tier: Option<&TierRow>) -> Result<Bill, PriceError> {
         let missing = |what: String| PriceError::Missing { model: self.model.clone(), what };
-        let (share, read_share) = self.shares(&usage.service).map_err(missing)?;
+        let Discount { tokens, reads: read_share } = self.discount(&usage.service).map_err(missing)?;
+        let share = (tokens, 1_000);
         let (input, output, read, writes) = match tier {
             Some(t) => (t.input, t.output, t.read, &t.writes),
             None => (self.input, self.output, self.read, &self.writes),
         };
         let mut items = Vec::new();
-        let mut add = |line: Line, quantity: u64, unit_price: PicoUsdPerToken, Share(of, in_all): Share| {
+        // (of, in all): the part of the list price that is billed
+        let mut add = |line: Line, quantity: u64, unit_price: PicoUsdPerToken, (of, in_all): (u64, u64)| {
             if quantity > 0 {
                 let list = unit_price * quantity;
                 let amount = PicoUsd((list.0 * i128::from(of) + i128::from(in_all) / 2) / i128::from(in_all));
@@ -130,7 +122,8 @@ impl Row {
         add(Line::Input, usage.input_tokens, input, share);
         if usage.cache_read_tokens > 0 {
             let price = read.ok_or_else(|| missing("a cache read".to_owned()))?;
-            add(Line::CacheRead, usage.cache_read_tokens, price, read_share);
+            let share = read_share.ok_or_else(|| missing("a cache read in such a request".to_owned()))?;
+            add(Line::CacheRead, usage.cache_read_tokens, price, (share, 1_000));
         }
         for (lifetime_s, tokens) in &usage.cache_write_tokens {
             let what = || format!("a cache write that lives {}", lifetime_label(*lifetime_s));
@@ -147,38 +140,31 @@ impl Row {
             if !providers.contains(&self.provider.as_str()) {
                 return Err(missing("a search of the web".to_owned()));
             }
-            add(Line::WebSearch, usage.web_searches, price, FULL);
+            add(Line::WebSearch, usage.web_searches, price, (1, 1));
         }
         if usage.stored_token_s > 0 {
             let price = self.storage_hour.ok_or_else(|| missing("an hour of a stored cache".to_owned()))?;
-            add(Line::Storage, usage.stored_token_s, price, Share(1, HOUR_S));
+            add(Line::Storage, usage.stored_token_s, price, (1, HOUR_S));
         }
         Ok(Bill { items, tier_from_tokens: tier.map(|tier| tier.from_tokens) })
     }
 
-    /// What is billed of the list prices: of most lines, and of cache reads. Batch and cache discounts multiply, but at
-    /// Groq, which gives the larger of the two.
-    fn shares(&self, service: &Service) -> Result<(Share, Share), String> {
-        let provider = self.provider.as_str();
-        let unknown = |service: &str| Err(format!("{service} at {provider}"));
+    /// What is billed of the list prices. Batch and cache discounts multiply where the sheet says so; nothing is guessed.
+    fn discount(&self, service: &Service) -> Result<Discount, String> {
+        let unknown = |service: &str| format!("{service} at {}", self.provider);
         match service {
-            Service::Standard => Ok((FULL, FULL)),
-            Service::Batch if provider == "groq" => Ok((HALF, FULL)),
-            Service::Batch | Service::Flex => {
-                let is_flex = *service == Service::Flex;
-                let halves = |(name, flex): &(&str, bool)| *name == provider && (*flex || !is_flex);
-                if BATCH_HALVES.iter().any(halves) {
-                    Ok((HALF, HALF))
-                } else {
-                    unknown(if is_flex { "flex" } else { "batch" })
-                }
-            }
-            Service::Other(name) => unknown(name),
+            Service::Standard => Ok(Discount { tokens: 1_000, reads: Some(1_000) }),
+            Service::Batch => self.batch.ok_or_else(|| unknown("batch")),
+            Service::Flex => self.flex.ok_or_else(|| unknown("flex")),
+            Service::Other(name) => Err(unknown(name)),
         }
     }
 }
 
-/// The price of a write whose lifetime isn't told: of the shortest on offer, which is every provider's default.
+/// The price of a write whose lifetime isn't told: the one for all lifetimes, or of the shortest on offer, which is every
+/// provider's default and no longer than half an hour.
 fn shortest(writes: &Lifetimes) -> Option<PicoUsdPerToken> {
-    writes.by_seconds.values().next().copied().or(writes.any)
+    const LONGEST_DEFAULT_S: u64 = 1_800;
+    let first = writes.by_seconds.first_key_value().filter(|(seconds, _)| **seconds <= LONGEST_DEFAULT_S);
+    writes.any.or(first.map(|(_, price)| *price))
 }

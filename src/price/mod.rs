@@ -13,6 +13,6 @@ mod usage;
 pub use bill::{Bill, BillItem, Line, PriceError};
 pub use import::{ImportError, Imported};
 pub use money::{MoneyError, PicoUsd, PicoUsdPerToken};
-pub use sheet::{Lifetimes, MissingPrice, Row, SHEET_DATE, Sheet, TierRow, UnknownModel, lifetime_label};
+pub use sheet::{Discount, Lifetimes, MissingPrice, Row, SHEET_DATE, Sheet, TierRow, UnknownModel, lifetime_label};
 pub use tariff::{Rates, Split, Tariff};
-pub use usage::{Service, Streamed, Usage, UsageError, UsageRead};
+pub use usage::{Also, Service, Streamed, Usage, UsageError, UsageRead};

@@ -73,6 +73,15 @@ pub struct TierRow {
     pub writes: Lifetimes,
 }
 
+/// A share of the list prices, in thousandths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Discount {
+    /// Of input, writes and output.
+    pub tokens: u64,
+    /// Of cache reads, where it is known: some providers don't lower them twice.
+    pub reads: Option<u64>,
+}
+
 /// One model's prices from a date on.
 #[derive(Debug, Clone)]
 pub struct Row {
@@ -94,6 +103,10 @@ pub struct Row {
     pub tiers: Vec<TierRow>,
     /// Price of keeping a token in an explicit cache for an hour, where there is one.
     pub storage_hour: Option<PicoUsdPerToken>,
+    /// What a batch costs of these prices, where it is known.
+    pub batch: Option<Discount>,
+    /// What a flex request costs of them.
+    pub flex: Option<Discount>,
     /// The largest prompt, tokens.
     pub context_tokens: Option<u64>,
     /// The largest output, tokens.
@@ -116,7 +129,7 @@ pub struct Row {
 
 /// A name that isn't on the sheet, or is there more than once.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}", unknown_text(.name, .nearest, *.several))]
+#[error("{}", unknown_text(.name, .nearest, *.several, *.before))]
 pub struct UnknownModel {
     /// What was asked for.
     pub name: String,
@@ -124,9 +137,14 @@ pub struct UnknownModel {
     pub nearest: Vec<String>,
     /// Whether several providers sell a model of this name.
     pub several: bool,
+    /// The day that was asked for and the first day with a price, where that is later.
+    pub before: Option<(Date, Date)>,
 }
 
-fn unknown_text(name: &str, nearest: &[String], several: bool) -> String {
+fn unknown_text(name: &str, nearest: &[String], several: bool, before: Option<(Date, Date)>) -> String {
+    if let Some((day, first)) = before {
+        return format!("`{name}` has no price on {day}: its first is of {first}");
+    }
     let names = nearest.join(", ");
     if several {
         format!("several providers sell `{name}`: say {}", nearest.join(" or "))
@@ -201,11 +219,14 @@ impl Row {
         for (input, output, read, writes) in
             std::iter::once((self.input, self.output, self.read, &self.writes)).chain(bands)
         {
+            if read.is_some_and(|read| read.0 == 0 && input.0 > 0) {
+                odd.push("reading the cache is free".to_owned());
+            }
             if read.is_some_and(|read| read > input) {
                 odd.push("reading the cache is dearer than input".to_owned());
             }
             for price in writes.by_seconds.values().chain(&writes.any) {
-                if price.0 > 0 && *price < input {
+                if *price < input {
                     odd.push("writing to the cache is cheaper than input".to_owned());
                 }
                 if price.0 > 5 * input.0 {
@@ -259,16 +280,19 @@ impl Sheet {
     pub fn parse(text: &str) -> Result<Sheet, Box<dyn std::error::Error + Send + Sync>> {
         let mut reader = csv::ReaderBuilder::new().delimiter(b'\t').from_reader(text.as_bytes());
         let header = reader.headers()?.clone();
-        let mut rows = Vec::new();
+        let mut rows: Vec<Row> = Vec::new();
         for record in reader.records() {
             let record = record?;
             let number = record.position().map_or(0, csv::Position::line);
             let line = Line { header: &header, record: &record, read: RefCell::default() };
-            rows.push(
-                row(&line)
-                    .and_then(|row| line.all_read().map(|()| row))
-                    .map_err(|e| format!("line {number}, {}: {e}", line.text("model")))?,
-            );
+            let read = row(&line)
+                .and_then(|row| line.all_read().map(|()| row))
+                .map_err(|e| format!("line {number}, {}: {e}", line.text("model")))?;
+            let is_same = |row: &Row| row.provider == read.provider && row.model == read.model && row.from == read.from;
+            if rows.iter().any(is_same) {
+                return Err(format!("line {number}, {}: it is there twice for the same days", read.model).into());
+            }
+            rows.push(read);
         }
         Ok(Sheet { rows, name: String::new(), date: SHEET_DATE, sha256: sha256(text) })
     }
@@ -289,26 +313,47 @@ impl Sheet {
         let sellers: BTreeSet<&str> = rows.iter().map(|row| row.provider.as_str()).collect();
         if sellers.len() > 1 {
             let nearest = sellers.into_iter().map(|provider| format!("{provider}/{name}")).collect();
-            return Err(UnknownModel { name: name.to_owned(), nearest, several: true });
+            return Err(UnknownModel { name: name.to_owned(), nearest, several: true, before: None });
         }
-        rows.iter()
-            .rev()
-            .find(|row| row.from.is_none_or(|from| from <= day))
-            .or(rows.first())
-            .copied()
-            .ok_or_else(|| UnknownModel { name: name.to_owned(), nearest: self.nearest(name), several: false })
+        // the latest, and of two of one day the last
+        let in_force = rows.iter().filter(|row| row.from.is_none_or(|from| from <= day)).max_by_key(|row| row.from);
+        in_force.copied().ok_or_else(|| UnknownModel {
+            name: name.to_owned(),
+            nearest: if rows.is_empty() { self.nearest(name) } else { Vec::new() },
+            several: false,
+            before: rows.iter().filter_map(|row| row.from).min().map(|first| (day, first)),
+        })
     }
 
-    /// Every row of a model, oldest first.
+    /// Every row of a model, in the sheet's order: of `provider/model`, or else of every provider's model of that name.
     pub fn history<'a, 'n>(&'a self, name: &'n str) -> impl Iterator<Item = &'a Row> + use<'a, 'n> {
-        self.rows.iter().filter(move |row| row.model == name || name == format!("{}/{}", row.provider, row.model))
+        let is_sellers = |row: &Row| {
+            name.strip_prefix(row.provider.as_str()).and_then(|rest| rest.strip_prefix('/')) == Some(row.model.as_str())
+        };
+        let full = self.rows.iter().any(is_sellers);
+        self.rows.iter().filter(move |row| if full { is_sellers(row) } else { row.model == name })
+    }
+
+    /// Each model's row that is in force on a day, in the sheet's order.
+    pub fn in_force(&self, as_of: Option<Date>) -> Vec<&Row> {
+        let day = as_of.unwrap_or(self.date);
+        let mut latest: BTreeMap<(&str, &str), (usize, &Row)> = BTreeMap::new();
+        for (index, row) in self.rows.iter().enumerate().filter(|(_, row)| row.from.is_none_or(|from| from <= day)) {
+            let known = latest.entry((&row.provider, &row.model)).or_insert((index, row));
+            if row.from >= known.1.from {
+                known.1 = row;
+            }
+        }
+        let mut rows: Vec<(usize, &Row)> = latest.into_values().collect();
+        rows.sort_by_key(|(index, _)| *index);
+        rows.into_iter().map(|(_, row)| row).collect()
     }
 
     /// The next change of price after a day, if one is known.
     pub fn next_change(&self, row: &Row, as_of: Option<Date>) -> Option<&Row> {
         let day = as_of.unwrap_or(self.date);
         let is_same = |r: &&Row| r.provider == row.provider && r.model == row.model;
-        self.rows.iter().filter(is_same).find(|r| r.from.is_some_and(|from| from > day))
+        self.rows.iter().filter(is_same).filter(|r| r.from.is_some_and(|from| from > day)).min_by_key(|r| r.from)
     }
 
     fn nearest(&self, name: &str) -> Vec<String> {
@@ -383,6 +428,20 @@ impl Line<'_> {
         }
     }
 
+    /// A share of the list prices, in thousandths.
+    fn share(&self, column: &str) -> Result<Option<u64>, RowError> {
+        match self.parsed::<f64>(column)? {
+            None => Ok(None),
+            Some(share) if (0.0..=1.0).contains(&share) => Ok(Some((share * 1_000.0).round() as u64)),
+            Some(share) => Err(format!("`{column}` must lie between 0 and 1, not {share}").into()),
+        }
+    }
+
+    fn discount(&self, column: &str) -> Result<Option<Discount>, RowError> {
+        let reads = self.share(&format!("{column}_read"))?;
+        Ok(self.share(column)?.map(|tokens| Discount { tokens, reads }))
+    }
+
     fn writes(&self, prefix: &str) -> Result<Lifetimes, RowError> {
         let mut by_seconds = BTreeMap::new();
         for (seconds, lifetime) in [(300, "5m"), (1_800, "30m"), (3_600, "1h"), (43_200, "12h")] {
@@ -439,6 +498,8 @@ fn row(line: &Line<'_>) -> Result<Row, RowError> {
         writes: line.writes("write_")?,
         tiers,
         storage_hour: line.price("storage_hour")?,
+        batch: line.discount("batch")?,
+        flex: line.discount("flex")?,
         context_tokens: line.parsed("context_tokens")?,
         max_output_tokens: line.parsed("max_output_tokens")?,
         min_cacheable_tokens: line.parsed("min_cacheable_tokens")?.unwrap_or(0),

@@ -61,6 +61,8 @@ fn verdict(comparison: &Comparison, pair: &Pair) -> String {
         name => format!(" in {name}"),
     };
     let difference = &paired.difference;
+    let one =
+        if comparison.answers.iter().any(|answer| answer.scenario.model.herd.is_some()) { "repeat" } else { "session" };
     if !paired.is_decided() {
         if difference.se <= 0.0 {
             return format!("{name} and {against} are the same{what} in all {} sessions", whole(paired.sessions));
@@ -69,7 +71,7 @@ fn verdict(comparison: &Comparison, pair: &Pair) -> String {
             .sessions_to_decide()
             .map_or(String::new(), |n| format!("; about {} sessions would decide it", whole(round_up(n))));
         return format!(
-            "{name} against {against}{what} is undecided: {} a session ({}){more}",
+            "{name} against {against}{what} is undecided: {} a {one} ({}){more}",
             signed(unit, difference.value),
             signed_interval(unit, difference)
         );
@@ -77,7 +79,7 @@ fn verdict(comparison: &Comparison, pair: &Pair) -> String {
     let word = if difference.value < 0.0 { less } else { more };
     let ratio = paired.ratio.as_ref().map_or(String::new(), |ratio| format!(", {}", relative(ratio.value)));
     format!(
-        "{name} is {word} than {against}{what}: {} a session ({}){ratio}",
+        "{name} is {word} than {against}{what}: {} a {one} ({}){ratio}",
         signed(unit, difference.value),
         signed_interval(unit, difference)
     )
@@ -211,7 +213,7 @@ pub fn compare_terminal(comparison: &Comparison, style: Style) -> String {
         "{} · {} ways, the same {}, seed {}",
         first.scenario.file,
         comparison.answers.len(),
-        sessions_text(first.summary.sessions),
+        sessions_text(&first.scenario, first.summary.sessions),
         first.scenario.run.seed
     );
     let _ = writeln!(out, "{}\n", style.faint(&about));
@@ -337,7 +339,7 @@ pub fn compare_markdown(comparison: &Comparison) -> String {
     let _ = writeln!(
         out,
         "\n<sub>{}, the same for all, seed {}; differences with their 95 % intervals; ? undecided.</sub>",
-        sessions_text(first.summary.sessions),
+        sessions_text(&first.scenario, first.summary.sessions),
         first.scenario.run.seed
     );
     out

@@ -34,7 +34,7 @@ fn effect(effect: &Effect) -> String {
         None => shown(effect.statistic, x),
     });
     let what = match effect.name.as_str() {
-        "duplicates.mean" => "calls that ran twice",
+        "duplicates.mean" => "calls that ran twice a session",
         "latency_s.mean" => "mean latency",
         "answered" => "answered",
         "availability" => "calls that succeeded",
@@ -51,6 +51,9 @@ fn saving(unit: Unit, estimate: &Estimate) -> String {
         return "0".to_owned();
     }
     let text = value(unit, estimate.value);
+    if estimate.ci95[0].is_nan() {
+        return format!("{text} ?\none session only");
+    }
     if estimate.se <= 0.0 {
         return text;
     }
@@ -69,7 +72,10 @@ fn tail_title() -> String {
 /// Its name, with what it costs or brings elsewhere.
 fn name(pulled: &Pulled) -> String {
     let on = if pulled.is_on { " (on already)" } else { "" };
-    let loses = (!pulled.loses.is_empty()).then(|| format!("  loses {}", pulled.loses.join(", ")));
+    let loses = pulled.loses.as_ref().map(|(_, tools)| match tools.as_slice() {
+        [] => "  loses its tools".to_owned(),
+        tools => format!("  loses its tools, {} among them", tools.join(", ")),
+    });
     let lines = std::iter::once(format!("{}{on}", pulled.name)).chain(loses);
     lines.chain(pulled.effects.iter().map(|one| format!("  {}", effect(one)))).collect::<Vec<_>>().join("\n")
 }
@@ -89,16 +95,18 @@ fn row(ranking: &Ranking, index: usize, by_time: Option<usize>) -> [String; 5] {
     [(index + 1).to_string(), name(pulled), money, by_time.map_or_else(String::new, |place| format!("#{place}")), time]
 }
 
-/// Whether it can be recommended without knowing what the agent is for: it isn't on, and takes nothing away.
+/// Whether it can be recommended without knowing what the agent is for: it isn't on, takes nothing away, and lets no fewer
+/// sessions or calls end well.
 fn is_offered(pulled: &Pulled) -> bool {
-    !pulled.is_on && pulled.loses.is_empty()
+    !pulled.is_on && pulled.loses.is_none() && !pulled.harms()
 }
 
 /// What to write into the file.
 fn how(pulled: &Pulled) -> String {
-    match pulled.loses.as_slice() {
-        [] => pulled.changes.iter().map(change_text).collect::<Vec<_>>().join(", "),
-        tools => format!("leave it out of [[servers]], and {} out of [[tools]]", tools.join(", ")),
+    match &pulled.loses {
+        None => pulled.changes.iter().map(change_text).collect::<Vec<_>>().join(", "),
+        Some((server, tools)) if tools.is_empty() => format!("leave {server} out of [[servers]]"),
+        Some((server, tools)) => format!("leave {server} out of [[servers]] and {} out of [[tools]]", tools.join(", ")),
     }
 }
 
@@ -123,7 +131,7 @@ fn verdict(ranking: &Ranking) -> String {
             parts.push(format!("for money: {}, {} {what}", pulled.name, value(Unit::Usd, saved.value)));
         }
         None if ranking.base.scenario.model.tariff.is_some() => {
-            parts.push("for money: nothing that isn't done already".to_owned());
+            parts.push("for money: nothing that surely saves".to_owned());
         }
         None => {}
     }
@@ -139,7 +147,7 @@ fn verdict(ranking: &Ranking) -> String {
             parts.push("for time: too few sessions to tell".to_owned());
         }
         None => {
-            parts.push("for time: nothing that isn't done already".to_owned());
+            parts.push("for time: nothing that surely helps".to_owned());
         }
     }
     parts.join("; ")
@@ -179,14 +187,20 @@ pub fn levers_terminal(ranking: &Ranking, style: Style) -> String {
         "{} · {} levers, each by itself, on the same {}, seed {}",
         scenario.file,
         ranking.pulled.len(),
-        sessions_text(ranking.base.summary.sessions),
+        sessions_text(scenario, ranking.base.summary.sessions),
         scenario.run.seed
     );
     let _ = writeln!(out, "{}\n", style.faint(&about));
     if ranking.pulled.is_empty() {
         let _ = writeln!(out, "  {}", style.warning("no lever fits this scenario"));
     } else {
-        let _ = writeln!(out, "  {}\n", style.good(&format!("First {}", verdict(ranking))));
+        let first = verdict(ranking);
+        if first.is_empty() {
+            let text = "The scenario has no prices and nothing takes time: there is nothing to rank by.";
+            let _ = writeln!(out, "  {}\n", style.warning(text));
+        } else {
+            let _ = writeln!(out, "  {}\n", style.good(&format!("First {first}")));
+        }
         let tail = tail_title();
         let mut grid = table(["", "lever", saved_title(ranking), "by time", &tail], 2..5);
         let places = places_by_time(ranking);
@@ -194,11 +208,14 @@ pub fn levers_terminal(ranking: &Ranking, style: Style) -> String {
             grid.add_row(row(ranking, index, *place));
         }
         let _ = writeln!(out, "{grid}");
-        let note = "Under each figure its 95 % interval, of the same sessions; minus is dearer or slower. ?  undecided.\nWhat is on already shows what it brings. Savings of several levers don't add up.";
+        let note = "Under each figure its 95 % interval, of the same sessions; minus is dearer or slower. ?  undecided.\nWhat is on already shows what it brings. Savings of several levers don't add up. What takes something away, or lets fewer\nsessions or calls end well, isn't called first.";
         let _ = writeln!(out, "{}", style.faint(note));
         let _ = writeln!(out, "\n{}", style.heading("How to pull them"));
         for (index, pulled) in ranking.pulled.iter().enumerate().filter(|(_, pulled)| !pulled.is_on) {
             let _ = writeln!(out, "  {:>2}  {}", index + 1, how(pulled));
+            for note in &pulled.notes {
+                let _ = writeln!(out, "      {}", style.warning(&format!("note: {note}")));
+            }
         }
     }
     if !ranking.others.is_empty() {
@@ -221,7 +238,9 @@ pub fn levers_terminal(ranking: &Ranking, style: Style) -> String {
 pub fn levers_markdown(ranking: &Ranking) -> String {
     let mut out = String::new();
     let scenario = &ranking.base.scenario;
-    let _ = writeln!(out, "**{}: first {}.**\n", escape(&scenario.title), escape(&verdict(ranking)));
+    let first = verdict(ranking);
+    let first = if first.is_empty() { "no prices and no time to rank by".to_owned() } else { format!("first {first}") };
+    let _ = writeln!(out, "**{}: {}.**\n", escape(&scenario.title), escape(&first));
     let _ =
         writeln!(out, "| | lever | {} | by time | {} |\n|---:|---|---:|---:|---:|", saved_title(ranking), tail_title());
     for (index, place) in places_by_time(ranking).iter().enumerate() {
@@ -237,7 +256,7 @@ pub fn levers_markdown(ranking: &Ranking) -> String {
     let _ = writeln!(
         out,
         "\n<sub>Each lever by itself on the same {}, seed {}; savings with their 95 % intervals; ? undecided; {}.</sub>",
-        sessions_text(ranking.base.summary.sessions),
+        sessions_text(scenario, ranking.base.summary.sessions),
         scenario.run.seed,
         price_sentence(scenario).map_or_else(|| "prices of the scenario".to_owned(), |text| escape(&text))
     );
@@ -264,8 +283,10 @@ struct LeversReport<'a> {
 struct LeverReport<'a> {
     name: &'a str,
     on_already: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    loses_server: Option<&'a str>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    loses: &'a [String],
+    loses_tools: &'a [String],
     /// $ a session.
     #[serde(skip_serializing_if = "Option::is_none")]
     saved_usd: Option<Saving>,
@@ -340,7 +361,8 @@ pub fn levers_json(ranking: &Ranking) -> Result<String, serde_json::Error> {
             LeverReport {
                 name: &pulled.name,
                 on_already: pulled.is_on,
-                loses: &pulled.loses,
+                loses_server: pulled.loses.as_ref().map(|(server, _)| server.as_str()),
+                loses_tools: pulled.loses.as_ref().map_or(&[], |(_, tools)| tools.as_slice()),
                 saved_usd,
                 saved_usd_per_month,
                 saved_usd_closed_form: pulled.saved_in_theory_usd,

@@ -135,7 +135,9 @@ pub fn markdown(answer: &Answer) -> String {
             format!("{} {}", percent(*count as f64 / summary.sessions as f64), outcome_name(*outcome).1)
         })
         .collect();
-    let _ = writeln!(out, "- Sessions ended: {}.", ended.join(", "));
+    if scenario.model.herd.is_none() {
+        let _ = writeln!(out, "- Sessions ended: {}.", ended.join(", "));
+    }
     for note in &scenario.notes {
         let _ = writeln!(out, "- Note: {}.", escape(note));
     }
@@ -145,7 +147,7 @@ pub fn markdown(answer: &Answer) -> String {
     let _ = writeln!(
         out,
         "- {}, seed {}; small print under a figure is its 95 % interval; {}.",
-        sessions_text(summary.sessions),
+        sessions_text(scenario, summary.sessions),
         scenario.run.seed,
         checks_sentence(answer, "`agent-sim check` says why")
     );

@@ -39,18 +39,11 @@ pub(super) fn sheet_line(sheet: &Sheet) -> String {
     format!("Sheet {}, sha256 {hash}", sheet.name())
 }
 
-/// Each model's row that is in force on a day, in the sheet's order.
-fn in_force(sheet: &Sheet, as_of: Option<Date>) -> Vec<&Row> {
-    let mut shown = BTreeSet::new();
-    let names = sheet.rows().iter().map(|row| format!("{}/{}", row.provider, row.model));
-    names.filter(|name| shown.insert(name.clone())).filter_map(|name| sheet.find(&name, as_of).ok()).collect()
-}
-
 /// Every model's prices in force on the sheet's day.
 pub fn price_table(sheet: &Sheet, as_of: Option<Date>, style: Style) -> String {
     let mut table =
         table(["model", "input", "output", "cache read", "cache write", "long prompts", "source", "read"], 1..4);
-    for row in in_force(sheet, as_of) {
+    for row in sheet.in_force(as_of) {
         let band = |t: &TierRow| format!("from {}: {} / {}", whole(t.from_tokens), price(t.input), price(t.output));
         let tier = row.tiers.iter().map(band).collect::<Vec<_>>().join("\n");
         table.add_row([
@@ -159,7 +152,7 @@ pub fn price_changes(imported: &Imported, sheet: &Sheet, as_of: Option<Date>, st
         style.heading(theirs.name()),
         style.faint(&format!("{}, as of {day}", imported.format))
     );
-    let ours = in_force(sheet, Some(day));
+    let ours = sheet.in_force(Some(day));
     let (mut same, mut missing) = (0_u64, Vec::new());
     let mut changes = table(["model", "price", "built in", "this file"], 0..0);
     let mut different = 0_u64;
@@ -180,21 +173,25 @@ pub fn price_changes(imported: &Imported, sheet: &Sheet, as_of: Option<Date>, st
         }
     }
     let known: BTreeSet<String> = ours.iter().map(|row| format!("{}/{}", row.provider, row.model)).collect();
-    let new = in_force(theirs, Some(day))
-        .iter()
-        .filter(|row| !known.contains(&format!("{}/{}", row.provider, row.model)))
-        .count();
+    let names = theirs.in_force(Some(day)).into_iter().map(|row| format!("{}/{}", row.provider, row.model));
+    let new: Vec<String> = names.filter(|name| !known.contains(name)).collect();
     let _ = writeln!(
         out,
         "{} models cost the same, {} differ, {} of the built-in ones aren't in it, {} are new\n",
         whole(same),
         whole(different),
         whole(missing.len() as u64),
-        whole(new as u64)
+        whole(new.len() as u64)
     );
     if different > 0 {
         let _ = writeln!(out, "{changes}");
         let _ = writeln!(out, "{}", style.faint("$ per million tokens; long prompts: input / output / read / write"));
+    }
+    if !new.is_empty() {
+        const SHOWN: usize = 20;
+        let _ = writeln!(out, "\n{}", style.heading("New"));
+        let more = if new.len() > SHOWN { ", …" } else { "" };
+        let _ = writeln!(out, "  {}{more}", new.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", "));
     }
     if !missing.is_empty() {
         let _ = writeln!(out, "\n{}", style.heading("Not in it"));

@@ -7,8 +7,9 @@ use serde::Serialize;
 use super::Style;
 use super::format::{number, percent, seconds, table, whole};
 use super::json::PriceSheet;
+use super::prices::sheet_line;
 use super::sweep::{shown, signed};
-use super::wording::{price_sentence, sessions_text};
+use super::wording::sessions_text;
 use crate::price::lifetime_label;
 use crate::simulate::{Crossing, Kind, Point, Solution};
 use crate::stats::Statistic;
@@ -57,7 +58,7 @@ fn change(solution: &Solution, crossing: &Crossing) -> String {
     let [before, after] = crossing.signs.map(larger);
     let key = &solution.unknown.key;
     let (low, at) = (key_value(solution, crossing.between[0]), key_value(solution, crossing.x));
-    if solution.unknown.kind == Kind::Whole {
+    if solution.unknown.kind == Kind::Whole && !crossing.is_exact() {
         format!("up to {key} = {low} {left} is {before} than {right}, from {at} on it is {after}")
     } else {
         format!("below it {left} is {before} than {right}, above it is {after}")
@@ -75,11 +76,34 @@ fn interval(solution: &Solution, crossing: &Crossing) -> String {
     } else {
         format!("above {}", key_value(solution, unknown.high))
     };
-    if low_text == high_text {
+    if low.to_bits() == high.to_bits() || (low_text == high_text && crossing_is_fixed(solution, crossing)) {
         "chance leaves no doubt of it".to_owned()
+    } else if low_text == high_text {
+        "within the digits that are shown".to_owned()
     } else {
         format!("{low_text} … {high_text}")
     }
+}
+
+/// Whether chance leaves nothing open on either side of a crossing.
+fn crossing_is_fixed(solution: &Solution, crossing: &Crossing) -> bool {
+    let fixed = |x: f64| solution.points.iter().any(|point| (point.x - x).abs() <= 0.0 && point.difference.se <= 0.0);
+    crossing.between.into_iter().all(fixed)
+}
+
+/// Where sessions don't all end with their answer: a figure is then of sessions that broke off too.
+fn broken_off(solution: &Solution) -> Option<String> {
+    let by = |a: &&Point, b: &&Point| a.answered.total_cmp(&b.answered);
+    let (least, most) = (solution.points.iter().min_by(by)?, solution.points.iter().max_by(by)?);
+    if least.answered >= 1.0 {
+        return None;
+    }
+    let at = |point: &Point| format!("{} at {}", percent(point.answered), key_value(solution, point.x));
+    Some(format!(
+        "Not all sessions end with their answer: from {} to {}. The figures are of all sessions, also of those that broke off.",
+        at(most),
+        at(least)
+    ))
 }
 
 /// Whether a value belongs into the table: one of those that were tried first, or beside a crossing.
@@ -91,7 +115,9 @@ fn is_shown(solution: &Solution, x: f64) -> bool {
         let next = solution.points.iter().map(|point| point.x).filter(|y| *y >= high).fold(f64::NAN, f64::min);
         crossing.between.into_iter().chain([crossing.x, last, next]).any(is)
     };
-    solution.unknown.first_values().into_iter().any(is) || solution.crossings.iter().any(beside)
+    solution.unknown.first_values().into_iter().any(is)
+        || solution.crossings.iter().any(beside)
+        || (solution.crossings.is_empty() && nearest(solution).is_some_and(|point| is(point.x)))
 }
 
 /// What it takes for a longer lifetime to pay.
@@ -124,7 +150,7 @@ pub fn solve_terminal(solution: &Solution, style: Style) -> String {
         unknown.key,
         key_value(solution, unknown.low),
         key_value(solution, unknown.high),
-        sessions_text(solution.sessions),
+        sessions_text(scenario, solution.sessions),
         scenario.run.seed
     );
     let _ = writeln!(out, "{}\n", style.faint(&about));
@@ -139,7 +165,7 @@ pub fn solve_terminal(solution: &Solution, style: Style) -> String {
         line("95 % interval", &interval(solution, crossing));
         match crossing.theory {
             Some(x) => line("closed form", &key_value(solution, x)),
-            None => line("closed form", "none holds for both sides here"),
+            None => line("closed form", "not known here"),
         }
         if let Some(text) = gaps(crossing) {
             line("gaps", &text);
@@ -147,12 +173,20 @@ pub fn solve_terminal(solution: &Solution, style: Style) -> String {
     }
     if let (true, Some(point)) = (solution.crossings.is_empty(), nearest(solution)) {
         let sign = point.difference.value;
+        let first = solution.points.first().map_or(sign, |point| point.difference.value);
         let text = if solution.points.iter().all(|point| point.difference.value.abs() <= 0.0) {
             format!("{left} and {right} are the same at every value that was tried")
+        } else if solution.points.iter().all(|point| (point.difference.value - first).abs() <= 1e-12 * first.abs()) {
+            format!(
+                "the difference of {left} and {right} doesn't depend on {}: {}",
+                unknown.key,
+                difference(solution, point)
+            )
         } else {
             let stays = larger(if sign > 0.0 { 1 } else { -1 });
             format!(
-                "nowhere in this range: {left} stays {stays} than {right}, nearest at {} = {}: {}",
+                "not at any of the {} values that were tried: {left} is {stays} than {right}, nearest at {} = {}: {}",
+                solution.points.len(),
                 unknown.key,
                 key_value(solution, point.x),
                 difference(solution, point)
@@ -179,11 +213,15 @@ pub fn solve_terminal(solution: &Solution, style: Style) -> String {
     };
     let rest = format!(
         "{how} The interval of an answer is where it covers zero.\n\
-         {} values were tried; two changes between neighbours of the first {} wouldn't be seen.",
+         {} values were tried, of which those beside the answer and the first {} are shown; two changes between neighbours\n\
+         wouldn't be seen.",
         solution.points.len(),
         unknown.first_values().len()
     );
     let _ = writeln!(out, "{}", style.faint(&rest));
+    if let Some(text) = broken_off(solution) {
+        let _ = writeln!(out, "{}", style.warning(&text));
+    }
     if let Some(x) = solution.wrong_at.first() {
         let text = format!(
             "at {} = {} a closed form DISAGREES with the simulation; `agent-sim check --set {}={}` shows which",
@@ -194,8 +232,8 @@ pub fn solve_terminal(solution: &Solution, style: Style) -> String {
         );
         let _ = writeln!(out, "{}", style.bad(&text));
     }
-    if let Some(text) = price_sentence(scenario) {
-        let _ = writeln!(out, "{}", style.faint(&text));
+    if scenario.price.is_some() {
+        let _ = writeln!(out, "{}", style.faint(&sheet_line(scenario.price_sheet())));
     }
     out
 }
@@ -247,6 +285,7 @@ struct PointReport {
     right: f64,
     difference: f64,
     difference_ci95: [Option<f64>; 2],
+    answered: f64,
 }
 
 fn finite(x: f64) -> Option<f64> {
@@ -278,6 +317,7 @@ pub fn solve_json(solution: &Solution) -> Result<String, serde_json::Error> {
         right: point.sides[1],
         difference: point.difference.value,
         difference_ci95: point.difference.ci95.map(finite),
+        answered: point.answered,
     };
     let scenario = &solution.scenario;
     let report = SolveReport {

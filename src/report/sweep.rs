@@ -9,7 +9,7 @@ use super::format::{number, percent, table};
 use super::json::PriceSheet;
 use super::wording::{sessions_text, value};
 use crate::simulate::{Sweep, SweepPoint};
-use crate::stats::{Estimate, Reading, Statistic, Unit, is_decided};
+use crate::stats::{Estimate, Rate, Reading, Statistic, Unit, is_decided};
 
 /// A figure with its unit, where it has one.
 pub(super) fn shown(statistic: Statistic, x: f64) -> String {
@@ -51,13 +51,13 @@ fn difference_cell(statistic: Statistic, difference: &Estimate) -> String {
 pub fn sweep_terminal(sweep: &Sweep, style: Style) -> String {
     let mut out = String::new();
     let Some(first) = sweep.points.first() else { return out };
-    let _ = writeln!(out, "{}", style.heading(&sweep.title));
+    let _ = writeln!(out, "{}", style.heading(&sweep.scenario.title));
     let about = format!(
         "{} · {} points, the same {}, seed {}",
-        sweep.file,
+        sweep.scenario.file,
         sweep.points.len(),
-        sessions_text(first.summary.sessions),
-        sweep.seed
+        sessions_text(&sweep.scenario, first.summary.sessions),
+        sweep.scenario.run.seed
     );
     let _ = writeln!(out, "{}\n", style.faint(&about));
     let mut header: Vec<String> = sweep.keys.clone();
@@ -76,7 +76,7 @@ pub fn sweep_terminal(sweep: &Sweep, style: Style) -> String {
         }
     }
     for point in &sweep.points {
-        let mut row: Vec<String> = point.settings.iter().map(|(_, value)| value.clone()).collect();
+        let mut row: Vec<String> = point.settings.iter().map(|(_, value)| value.trim_matches('"').to_owned()).collect();
         for (_, statistic) in &sweep.statistics {
             row.push(reading_cell(*statistic, statistic.read(&point.summary)));
             if let Statistic::Mean(metric) = statistic {
@@ -94,6 +94,18 @@ pub fn sweep_terminal(sweep: &Sweep, style: Style) -> String {
         "{}",
         style.faint("Under each figure its 95 % interval; differences are those of the same sessions. ?  undecided.")
     );
+    let answered = |point: &SweepPoint| point.summary.rate(Rate::Answered).map_or(1.0, |rate| rate.value);
+    let broken: Vec<&SweepPoint> = sweep.points.iter().filter(|point| answered(point) < 1.0).collect();
+    if let Some(worst) = broken.iter().min_by(|a, b| answered(a).total_cmp(&answered(b))) {
+        let text = format!(
+            "At {} of the {} points not all sessions end with their answer, at {} {} of them. The figures are of all sessions.",
+            broken.len(),
+            sweep.points.len(),
+            worst.name(),
+            percent(answered(worst))
+        );
+        let _ = writeln!(out, "{}", style.warning(&text));
+    }
     if let Some(wrong) = sweep.points.iter().find(|point| !point.checks_pass) {
         let text =
             format!("at {} a closed form DISAGREES with the simulation; `agent-sim check` shows which", wrong.name());
@@ -198,11 +210,11 @@ pub fn sweep_json(sweep: &Sweep) -> Result<String, serde_json::Error> {
     let report = SweepReport {
         schema: "agent-sim.sweep/1",
         version: env!("CARGO_PKG_VERSION"),
-        title: &sweep.title,
-        file: &sweep.file,
-        seed: sweep.seed,
+        title: &sweep.scenario.title,
+        file: &sweep.scenario.file,
+        seed: sweep.scenario.run.seed,
         sessions: sweep.points.first().map_or(0, |point| point.summary.sessions),
-        price_sheet: PriceSheet::of(&sweep.price_sheet),
+        price_sheet: PriceSheet::of(sweep.scenario.price_sheet()),
         points,
     };
     Ok(serde_json::to_string_pretty(&report)? + "\n")

@@ -10,6 +10,7 @@ use super::wording::{
     duplicates_by_tool, headlines, longest_path, month, month_text, outcome_name, sessions_text, share_with_interval,
     spending, threshold_texts, time_shares, with_interval,
 };
+use crate::model::Resource;
 use crate::scenario::Scenario;
 use crate::simulate::Answer;
 use crate::stats::{Rate, Sources, Unit};
@@ -27,7 +28,7 @@ pub fn terminal(answer: &Answer, style: Style) -> String {
         style.faint(&format!(
             "{}{strategy} · {}, seed {}",
             scenario.file,
-            sessions_text(summary.sessions),
+            sessions_text(scenario, summary.sessions),
             scenario.run.seed
         ))
     );
@@ -39,6 +40,17 @@ pub fn terminal(answer: &Answer, style: Style) -> String {
             "{}",
             style.warning("?  fewer than ten sessions lie beyond this percentile: run more sessions to know it.")
         );
+    }
+    if let Some(herd) = &scenario.model.herd {
+        section(&mut out, style, "Herd");
+        line(&mut out, "clients", &format!("{}, all from time 0, one request each", whole(herd.clients)));
+        line(&mut out, "resource", &resource_text(&herd.resource));
+        if let Some(calls) = summary.metric("herd_calls") {
+            let each = calls.mean.value / herd.clients as f64;
+            line(&mut out, "calls a client", &super::format::count(each));
+        }
+        closing(&mut out, answer, style);
+        return out;
     }
     section(&mut out, style, "Cost");
     match summary.metric("cost_usd") {
@@ -166,9 +178,31 @@ pub fn terminal(answer: &Answer, style: Style) -> String {
             line(&mut out, row.name, &budget_text(answer, row));
         }
     }
+    closing(&mut out, answer, style);
+    out
+}
+
+/// What a herd uses, in words.
+fn resource_text(resource: &Resource) -> String {
+    match resource {
+        Resource::Optimistic => "a row, read and then written if nobody else wrote since (optimistic)".to_owned(),
+        Resource::Queue { servers, places, .. } => {
+            let servers = if *servers == 1 { "one server".to_owned() } else { format!("{} servers", whole(*servers)) };
+            match *places {
+                u64::MAX => format!("{servers}, and any number may wait"),
+                0 => format!("{servers}, and nobody may wait"),
+                places => format!("{servers}, and {} may wait", whole(places)),
+            }
+        }
+    }
+}
+
+/// Thresholds, how sessions ended, and how sure all of it is.
+fn closing(out: &mut String, answer: &Answer, style: Style) {
+    let (scenario, summary) = (&answer.scenario, &answer.summary);
     let thresholds = threshold_texts(answer);
     if !thresholds.is_empty() {
-        section(&mut out, style, "Thresholds");
+        section(out, style, "Thresholds");
         for (pass, sure, text) in &thresholds {
             let text = match (pass, sure) {
                 (false, _) => style.bad(text),
@@ -178,50 +212,51 @@ pub fn terminal(answer: &Answer, style: Style) -> String {
             let _ = writeln!(out, "  {text}");
         }
     }
-    section(&mut out, style, "How sessions ended");
+    if scenario.model.herd.is_none() {
+        section(out, style, "How sessions ended");
+    }
     for (outcome, count) in &summary.outcomes {
-        if *count > 0 {
+        if *count > 0 && scenario.model.herd.is_none() {
             let share = *count as f64 / summary.sessions as f64;
-            line(&mut out, outcome_name(*outcome).1, &format!("{} ({})", whole(*count), percent(share)));
+            line(out, outcome_name(*outcome).1, &format!("{} ({})", whole(*count), percent(share)));
         }
     }
-    section(&mut out, style, "How sure");
+    section(out, style, "How sure");
     let sentence = checks_sentence(answer, "`agent-sim check` says why");
     let sentence = if answer.checks.all_pass() { style.good(&sentence) } else { style.bad(&sentence) };
-    line(&mut out, "theory", &sentence);
+    line(out, "theory", &sentence);
     for target in &scenario.run.precision {
         let reached = target.reached(summary);
         let text =
             format!("{} reached ±{}, asked ±{}", target.name, percent(reached), percent(target.relative_half_width));
         let text = if target.met(summary) { text } else { style.warning(&format!("{text}: max_sessions came first")) };
-        line(&mut out, "precision", &text);
+        line(out, "precision", &text);
     }
     if let Some(price) = &scenario.price {
         let changed = if price.overridden { ", changed by [price]" } else { "" };
-        line(&mut out, "prices", &format!("{} as of {}{changed}; {}", price.model, price.as_of, price.source));
-        line(&mut out, "", &super::prices::sheet_line(scenario.price_sheet()).replacen("Sheet", "sheet", 1));
+        line(out, "prices", &format!("{} as of {}{changed}; {}", price.model, price.as_of, price.source));
+        line(out, "", &super::prices::sheet_line(scenario.price_sheet()).replacen("Sheet", "sheet", 1));
     }
     if let Some(price) = scenario.agents.first().and_then(|main| main.small_price.as_ref()) {
-        line(&mut out, "", &format!("{} for the small model", price.model));
+        line(out, "", &format!("{} for the small model", price.model));
     }
     let mut told: Vec<&str> = scenario.price.iter().map(|price| price.model.as_str()).collect();
     for (node, price) in scenario.agents.iter().filter_map(|node| Some((node, node.price.as_ref()?))) {
         if !told.contains(&price.model.as_str()) {
             told.push(&price.model);
-            line(&mut out, "", &format!("{} for {}", price.model, node.agent));
+            line(out, "", &format!("{} for {}", price.model, node.agent));
         }
     }
     for note in &scenario.notes {
-        line(&mut out, "note", &style.warning(note));
+        line(out, "note", &style.warning(note));
     }
     if !scenario.strategies.is_empty() && scenario.strategy == "base" {
         line(
-            &mut out,
+            out,
             "strategies",
             &format!("the file has {}; --strategy NAME runs one of them", scenario.strategies.join(", ")),
         );
     }
-    out
 }
 
 /// The tree of agents.

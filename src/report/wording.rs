@@ -20,7 +20,10 @@ pub(super) fn outcome_name(outcome: Outcome) -> (&'static str, &'static str) {
 }
 
 /// The rows of the first table: (metric, label).
-pub(super) const HEADLINES: [(Quantity, &str); 6] = [
+pub(super) const HEADLINES: [(Quantity, &str); 9] = [
+    (Quantity::HerdCalls, "calls that reached the resource"),
+    (Quantity::HerdTimeS, "until the last client is done"),
+    (Quantity::HerdGaveUp, "clients that gave up"),
     (Quantity::CostUsd, "cost per session"),
     (Quantity::LatencyS, "latency of a session"),
     (Quantity::Messages, "user messages"),
@@ -327,8 +330,9 @@ pub(super) fn duplicates_by_tool(answer: &Answer) -> impl Iterator<Item = (&str,
 }
 
 /// `1 session`, `2,000 sessions`.
-pub(super) fn sessions_text(n: u64) -> String {
-    format!("{} session{}", whole(n), if n == 1 { "" } else { "s" })
+pub(super) fn sessions_text(scenario: &Scenario, n: u64) -> String {
+    let what = if scenario.model.herd.is_some() { "repeat" } else { "session" };
+    format!("{} {what}{}", whole(n), if n == 1 { "" } else { "s" })
 }
 
 pub(super) fn with_interval(unit: Unit, estimate: &Estimate) -> String {

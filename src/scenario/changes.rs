@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::tree::{Data, Node, Table, is_distribution, name_of};
+use super::tree::{Data, Node, Table, is_distribution, name_of, quoted, segments};
 
 /// A key that two scenarios don't share.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,17 +42,17 @@ fn collect(path: &str, node: &Node, into: &mut BTreeMap<String, String>) {
     match &node.data {
         Data::Table(table) if !is_distribution(table) => {
             for (key, node) in &table.entries {
-                collect(&format!("{path}.{}", key.name), node, into);
+                collect(&format!("{path}.{}", quoted(&key.name)), node, into);
             }
         }
         Data::Array(items) if !items.is_empty() && items.iter().all(|item| name_of(item).is_some()) => {
             for item in items {
                 let name = name_of(item).unwrap_or_default();
-                collect(&format!("{path}.{name}"), item, into);
+                collect(&format!("{path}.{}", quoted(name)), item, into);
             }
         }
         // a named table's name stands in the path
-        Data::String(name) if path.ends_with(&format!("{name}.name")) => {}
+        Data::String(name) if path.ends_with(&format!("{}.name", quoted(name))) => {}
         _ => {
             into.insert(path.to_owned(), text(node));
         }
@@ -79,12 +79,12 @@ pub(super) fn text(node: &Node) -> String {
 
 /// The value at a path, as TOML; a list of named tables is entered by name.
 pub(super) fn value_at(root: &Table, path: &str) -> Option<String> {
-    let mut segments = path.split('.');
-    let mut node = root.get(segments.next()?)?;
-    for segment in segments {
+    let mut names = segments(path).into_iter().map(|(name, ..)| name);
+    let mut node = root.get(&names.next()?)?;
+    for name in names {
         node = match &node.data {
-            Data::Table(table) => table.get(segment)?,
-            Data::Array(items) => items.iter().find(|item| name_of(item) == Some(segment))?,
+            Data::Table(table) => table.get(&name)?,
+            Data::Array(items) => items.iter().find(|item| name_of(item) == Some(name.as_str()))?,
             _ => return None,
         };
     }

@@ -16,7 +16,7 @@ use crate::model::{Agent, Model, Routing};
 const MOST_NODES: usize = 256;
 
 /// What belongs to a run or to the user's conversation, and isn't an agent's or the small model's.
-const OF_THE_RUN: [&str; 7] = ["title", "run", "strategies", "volume", "outcome", "thresholds", "sweep"];
+const OF_THE_RUN: [&str; 8] = ["title", "run", "strategies", "volume", "outcome", "thresholds", "sweep", "herd"];
 
 /// What an agent doesn't take over from its caller.
 const OWN: [&str; 4] = ["prompt", "servers", "tools", "routing"];

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 
 use super::compose::compose;
 use super::mistake::Mistakes;
-use super::tree::{Data, Table, name_of, parse_set};
+use super::tree::{Data, Table, name_of, parse_set, quoted};
 use super::{Scenario, set_all};
 use crate::dist::Dist;
 use crate::model::{Model, Tool};
@@ -19,8 +19,8 @@ pub struct Lever {
     pub name: String,
     /// Whether the scenario does it already; `scenario` is then the one without it.
     pub is_on: bool,
-    /// The tools that the agent would have to do without.
-    pub loses: Vec<String>,
+    /// The server that the agent would have to do without, and its tools in the file.
+    pub loses: Option<(String, Vec<String>)>,
     /// The scenario with it, or without it.
     pub scenario: Scenario,
 }
@@ -65,6 +65,10 @@ impl Scenario {
     /// Every lever: of the main agent; agents that it calls take over what is theirs to take over.
     pub fn levers(&self) -> Levers {
         let mut found = Found { base: self, levers: Levers::default() };
+        if self.model.herd.is_some() {
+            found.refuse("levers of a session", "the file has a herd; compare its retry policies as strategies");
+            return found.levers;
+        }
         found.cache();
         found.results();
         found.servers();
@@ -225,7 +229,10 @@ impl Found<'_> {
             // what changes nothing in the file isn't there to be changed
             Ok(scenario) if self.base.changes(&scenario).iter().all(|change| change.key.starts_with("strategies")) => {}
             Ok(scenario) => {
-                let loses = self.base.tools.iter().filter(|tool| !scenario.tools.contains(tool)).cloned().collect();
+                let gone = || self.base.tools.iter().filter(|tool| !scenario.tools.contains(tool)).cloned().collect();
+                let dropped =
+                    edits.iter().find_map(|edit| if let Drop(server) = edit { Some(server.clone()) } else { None });
+                let loses = dropped.map(|server| (server, gone()));
                 self.levers.levers.push(Lever { name, is_on, loses, scenario });
             }
             Err(why) => self.levers.others.push((name, why)),
@@ -304,11 +311,11 @@ impl Found<'_> {
             let half = match tool.result.as_constant() {
                 Some(tokens) => (tokens / 2).to_string(),
                 None => {
-                    let own = self.base.value_at(&format!("tools.{name}.result")).unwrap_or_default();
+                    let own = self.base.value_at(&format!("tools.{}.result", quoted(name))).unwrap_or_default();
                     format!("{{ scaled = {{ by = 0.5, of = {own} }} }}")
                 }
             };
-            Set(format!("tools.{name}.result={half}"))
+            Set(format!("tools.{}.result={half}", quoted(name)))
         };
         let halves: Vec<Edit> = tools.iter().map(halve).collect();
         let random = tools.iter().filter(|(_, tool)| tool.result.as_constant().is_none());
@@ -335,12 +342,12 @@ impl Found<'_> {
         }
         for server in servers.iter().filter(|name| *name != super::SEARCH_TOOL) {
             self.add(format!("without the server {server}"), false, &[Drop(server.clone())]);
-            let loading = match self.base.value_at(&format!("servers.{server}.loading")).as_deref() {
+            let loading = match self.base.value_at(&format!("servers.{}.loading", quoted(server))).as_deref() {
                 Some("\"search\"") => "search",
                 Some("\"code\"") => "code",
                 _ => "upfront",
             };
-            let load = |way: &str| [Set(format!("servers.{server}.loading={way}"))];
+            let load = |way: &str| [Set(format!("servers.{}.loading={way}", quoted(server)))];
             if loading != "upfront" {
                 let name = if loading == "search" { "found by search" } else { "called from code" };
                 self.add(format!("{server} {name}"), true, &load("upfront"));
@@ -354,7 +361,7 @@ impl Found<'_> {
                     "[tool_search] doesn't say what a search takes and finds",
                 );
             }
-            if self.base.value_at(&format!("servers.{server}.read_tokens")).is_some() {
+            if self.base.value_at(&format!("servers.{}.read_tokens", quoted(server))).is_some() {
                 self.add(format!("{server} called from code"), false, &load("code"));
             }
         }
@@ -390,9 +397,9 @@ impl Found<'_> {
         } else {
             let mut edits = Vec::new();
             for (name, tool) in &waiting {
-                edits.push(Set(format!("tools.{name}.timeout={}", late(tool))));
+                edits.push(Set(format!("tools.{}.timeout={}", quoted(name), late(tool))));
                 if tool.retry.attempts < 2 {
-                    edits.push(Set(format!("tools.{name}.retry.attempts=2")));
+                    edits.push(Set(format!("tools.{}.retry.attempts=2", quoted(name))));
                 }
             }
             let again =
@@ -411,8 +418,10 @@ impl Found<'_> {
         if single.is_empty() {
             refusals.push(("hedging at p95", "no tool that isn't hedged has a latency that varies"));
         } else {
-            let edits =
-                single.iter().map(|(name, tool)| Set(format!("tools.{name}.hedge_after={}", late(tool)))).collect();
+            let edits = single
+                .iter()
+                .map(|(name, tool)| Set(format!("tools.{}.hedge_after={}", quoted(name), late(tool))))
+                .collect();
             let after = if let [(_, one)] = single.as_slice() {
                 format!(" ({})", short(one.latency_s.quantile(LATE)))
             } else {
@@ -421,13 +430,15 @@ impl Found<'_> {
             adds.push((format!("hedging at p95 of {}{after}", names(&single)), false, edits));
         }
         if !replayed.is_empty() {
-            let edits = replayed.iter().map(|(name, _)| Set(format!("tools.{name}.idempotent=false"))).collect();
+            let edits =
+                replayed.iter().map(|(name, _)| Set(format!("tools.{}.idempotent=false", quoted(name)))).collect();
             adds.push((format!("idempotency keys of {}", names(&replayed)), true, edits));
         }
         if repeated.is_empty() {
             refusals.push(("idempotency keys", "no call without one can run twice"));
         } else {
-            let edits = repeated.iter().map(|(name, _)| Set(format!("tools.{name}.idempotent=true"))).collect();
+            let edits =
+                repeated.iter().map(|(name, _)| Set(format!("tools.{}.idempotent=true", quoted(name)))).collect();
             adds.push((format!("idempotency keys for {}", names(&repeated)), false, edits));
         }
         for (name, is_on, edits) in adds {

@@ -46,6 +46,12 @@ impl Mistake {
         self
     }
 
+    /// The same, of a line of the file that is only wrong under a strategy.
+    pub(super) fn with_strategy(mut self, strategy: &str) -> Self {
+        self.message = format!("with the strategy \"{strategy}\": {}", self.message);
+        self
+    }
+
     /// What is wrong, without its place.
     pub fn message(&self) -> &str {
         &self.message

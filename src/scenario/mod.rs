@@ -6,6 +6,7 @@
 mod changes;
 mod compose;
 mod distribution;
+mod herd;
 mod levers;
 mod limits;
 mod loadings;
@@ -326,7 +327,15 @@ fn build(
         // the command line has the last word, but for what the strategy has switched off altogether
         let sets: Vec<Setting> = sets.iter().filter(|(path, _)| !overlay.blocks(path)).cloned().collect();
         set_all(&mut laid, &sets, &mut sink.borrow_mut());
-        let composed = compose::compose(&laid, &around, sink);
+        let own = RefCell::new(Mistakes::default());
+        let composed = compose::compose(&laid, &around, &own);
+        let written: Vec<tree::Span> = overlay.entries.iter().flat_map(|(_, node)| node.spans()).collect();
+        for mistake in own.into_inner().into_found() {
+            let is_own = mistake.span.is_some_and(|span| written.contains(&span));
+            if is_own || !sink.borrow().contains(&mistake) {
+                reader::complain(sink, if is_own { mistake } else { mistake.with_strategy(&at.value) });
+            }
+        }
         unused.retain(|at| composed.resolved.idle_thresholds.iter().any(|idle| idle.value == at.value));
         if request.strategy == Some(at.value.as_str()) {
             chosen = Some((composed, laid));

@@ -5,7 +5,7 @@ use super::mistake::Mistake;
 use super::raw::{Raw, RawBreaks, RawCache};
 use super::reader::{At, Sink, complain};
 use super::tree::Span;
-use super::{PriceInfo, RunOptions, Surroundings, limits, servers, tariffs, tools};
+use super::{PriceInfo, RunOptions, Surroundings, herd, limits, servers, tariffs, tools};
 use crate::dist::{Dist, Whole};
 use crate::model::{Agent, Breaks, Cache, Loading, MOST_CALLS, MOST_TURNS, Model, Prompt, Routing, Timing, Tool};
 use crate::price::{Lifetimes, Row, lifetime_label};
@@ -62,7 +62,7 @@ pub(super) fn resolve(raw: &Raw, parts: Parts, around: &Surroundings, sink: &Sin
     let tariffs::Priced { tariff, info: price, row, writes } = tariffs::prices(raw, around, sink, &mut notes);
     let cache = cache(&raw.cache, row.as_ref(), sink);
     let session = &raw.session;
-    if !session.has_turns {
+    if !session.has_turns && raw.herd.is_none() {
         let mistake = match session.span {
             Some(span) => {
                 Mistake::at(span, "`[session]` needs `turns`").label("how many model calls until the answer?")
@@ -76,6 +76,7 @@ pub(super) fn resolve(raw: &Raw, parts: Parts, around: &Surroundings, sink: &Sin
     let (faults, retry) = limits::model_faults(raw, sink, &mut notes);
     let output = tokens(&session.output, "output");
     let model = Model {
+        herd: herd::herd(raw, sink),
         prompt: Prompt {
             definitions: definitions.iter().map(|(_, tokens)| *tokens).collect(),
             system: tokens(&raw.prompt.system, "system"),
@@ -153,6 +154,9 @@ pub(super) fn resolve(raw: &Raw, parts: Parts, around: &Surroundings, sink: &Sin
 
 /// What is written and can't matter, or is left out and weighs nothing.
 fn note_idle(raw: &Raw, model: &Model, is_agent: bool, notes: &mut Vec<String>) {
+    if raw.herd.is_some() {
+        return;
+    }
     let session = if is_agent { "an agent's session" } else { "a session" };
     if model.turns.as_constant() == Some(1) && !raw.tools.is_empty() && model.max_turns > 1 {
         notes.push(format!("{session} of one model call never calls a tool: the first call is the answer"));
@@ -176,7 +180,8 @@ fn note_idle(raw: &Raw, model: &Model, is_agent: bool, notes: &mut Vec<String>) 
 
 /// `[run]` and `[thresholds]`, and the thresholds that don't apply to the model.
 fn run_options(raw: &Raw, model: &Model, sink: &Sink) -> (RunOptions, Vec<At<String>>) {
-    let sessions = raw.run.sessions.map_or(100_000, |at| at.value);
+    let repeats = raw.herd.as_ref().map(|herd| herd.repeats.map_or(herd::REPEATS, |at| at.value));
+    let sessions = raw.run.sessions.map(|at| at.value).or(repeats).unwrap_or(100_000);
     let mut precision = Vec::new();
     for At { value: (name, width), span } in &raw.run.precision {
         match Target::parse(name, *width).and_then(|target| target.check(model).map(|()| target)) {

@@ -74,8 +74,10 @@ pub(super) fn prices(raw: &Raw, around: &Surroundings, sink: &Sink, notes: &mut 
         if let Some(next) = sheet.next_change(row, as_of)
             && let Some(from) = next.from
         {
+            let same = next.input == row.input && next.output == row.output;
+            let what = if same { " for long prompts or the cache" } else { "" };
             notes.push(format!(
-                "{} changes its price on {from}: ${} input, ${} output per million tokens; [price] as_of = {from} shows it",
+                "{} changes its price{what} on {from}: ${} input, ${} output per million tokens; [price] as_of = {from} shows it",
                 row.model,
                 next.input.usd_per_million(),
                 next.output.usd_per_million()
@@ -98,6 +100,11 @@ pub(super) fn prices(raw: &Raw, around: &Surroundings, sink: &Sink, notes: &mut 
         None => (None, Lifetimes::default()),
     };
     Priced { tariff, info, row: row.cloned(), writes }
+}
+
+/// A product of price and multiplier to the smallest step of a price.
+fn rounded(usd: f64) -> f64 {
+    (usd * 1e6).round() / 1e6
 }
 
 /// Whether the scenario asks for prices.
@@ -140,7 +147,7 @@ fn overridden(raw: &Raw, row: Option<&Row>, sink: &Sink) -> Option<Row> {
                     .label("one of them is enough"),
             );
         }
-        read = read_price(at, at.value * input);
+        read = read_price(at, rounded(at.value * input));
     }
     let mut by_seconds = BTreeMap::new();
     for at in &price.writes {
@@ -151,7 +158,7 @@ fn overridden(raw: &Raw, row: Option<&Row>, sink: &Sink) -> Option<Row> {
     }
     for at in &price.write_multipliers {
         let ((seconds, multiplier), Some(input)) = (at.value, input_usd) else { continue };
-        let price = read_price(&At { value: multiplier, span: at.span }, multiplier * input);
+        let price = read_price(&At { value: multiplier, span: at.span }, rounded(multiplier * input));
         match (by_seconds.entry(seconds), price) {
             (Entry::Occupied(_), _) => complain(
                 sink,
@@ -204,6 +211,8 @@ fn overridden(raw: &Raw, row: Option<&Row>, sink: &Sink) -> Option<Row> {
             writes: Lifetimes { any, by_seconds },
             tiers: Vec::new(),
             storage_hour: None,
+            batch: None,
+            flex: None,
             context_tokens: None,
             max_output_tokens: None,
             min_cacheable_tokens: 0,

@@ -152,6 +152,15 @@ impl Table {
                         }
                     }
                 }
+                // `tools.search.timeout` enters a list of named tables by name, as `--set` does
+                (Data::Array(mine), Data::Table(theirs)) if all_named(mine, theirs) => {
+                    for (key, node) in &theirs.entries {
+                        let item = mine.iter_mut().find(|item| name_of(item) == Some(key.name.as_str()));
+                        if let (Some(Node { data: Data::Table(old), .. }), Data::Table(new)) = (item, &node.data) {
+                            old.lay_over(new);
+                        }
+                    }
+                }
                 _ => *old = new.clone(),
             }
         }
@@ -242,21 +251,48 @@ pub fn split_values(text: &str) -> Vec<String> {
     values
 }
 
+/// A name as a segment of a path: in quotes where it has a dot or the like.
+pub(super) fn quoted(name: &str) -> String {
+    let is_bare = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
+    if is_bare { name.to_owned() } else { format!("\"{name}\"") }
+}
+
+/// Where the first of some letters stands that isn't in quotes.
+fn find_unquoted(text: &str, wanted: char) -> Option<usize> {
+    let mut in_quotes = false;
+    text.char_indices()
+        .find(|(_, letter)| {
+            in_quotes ^= *letter == '"';
+            !in_quotes && *letter == wanted
+        })
+        .map(|(at, _)| at)
+}
+
+/// The segments of a path: (name, start, end).
+pub(super) fn segments(path: &str) -> Vec<(String, usize, usize)> {
+    let mut segments = Vec::new();
+    let mut start = 0;
+    loop {
+        let end = find_unquoted(&path[start..], '.').map_or(path.len(), |at| start + at);
+        segments.push((path[start..end].trim().trim_matches('"').to_owned(), start, end));
+        if end == path.len() {
+            return segments;
+        }
+        start = end + 1;
+    }
+}
+
 /// Reads one `--set key.path=value`. A value that isn't TOML by itself (`1h`, `off`) is taken as a text.
 pub(super) fn parse_set(source: usize, text: &str, mistakes: &mut Mistakes) -> Option<(Vec<Key>, Node)> {
     let whole = Span { source, start: 0, end: text.len() };
-    let Some((path, value)) = text.split_once('=').filter(|(path, _)| !path.trim().is_empty()) else {
+    let split = find_unquoted(text, '=').map(|at| (&text[..at], &text[at + 1..]));
+    let Some((path, value)) = split.filter(|(path, _)| !path.trim().is_empty()) else {
         mistakes
             .push(Mistake::at(whole, "`--set` needs a key and a value").help("write it as --set cache.lifetime=1h"));
         return None;
     };
-    let mut keys = Vec::new();
-    let mut start = 0;
-    for segment in path.split('.') {
-        let name = segment.trim().trim_matches('"').to_owned();
-        keys.push(Key { name, span: Span { source, start, end: start + segment.len() } });
-        start += segment.len() + 1;
-    }
+    let key = |(name, start, end)| Key { name, span: Span { source, start, end } };
+    let keys: Vec<Key> = segments(path).into_iter().map(key).collect();
     let value_at = path.len() + 1;
     let shift = |span: &mut Span| {
         span.start = (span.start + value_at).saturating_sub(4).min(text.len());
@@ -290,6 +326,13 @@ fn each_span(node: &mut Node, change: &impl Fn(&mut Span)) {
         }
         _ => {}
     }
+}
+
+/// Whether every key of a table is the name of a table in a list.
+fn all_named(items: &[Node], table: &Table) -> bool {
+    let is_there = |name: &str| items.iter().any(|item| name_of(item) == Some(name));
+    !table.entries.is_empty()
+        && table.entries.iter().all(|(key, node)| matches!(node.data, Data::Table(_)) && is_there(&key.name))
 }
 
 pub(super) fn name_of(node: &Node) -> Option<&str> {

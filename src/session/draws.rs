@@ -94,6 +94,16 @@ pub enum Purpose {
     Success,
     /// The world of a session's later runs; the turn is the run.
     Run,
+    /// How long the messages of a herd's client take.
+    HerdNetwork {
+        client: u64,
+    },
+    /// How long it waits between attempts.
+    HerdWait {
+        client: u64,
+    },
+    /// How long a herd's requests are served.
+    HerdService,
 }
 
 /// A source of random streams for one session.

@@ -16,8 +16,10 @@ pub struct Pulled {
     pub name: String,
     /// Whether the scenario does it already: the figures are then what it brings.
     pub is_on: bool,
-    /// The tools that the agent would have to do without.
-    pub loses: Vec<String>,
+    /// The server that the agent would have to do without, and its tools in the file.
+    pub loses: Option<(String, Vec<String>)>,
+    /// What is to be said of the scenario with it that isn't said of it as it is.
+    pub notes: Vec<String>,
     /// The keys that are set by pulling it; for a lever that is on, by letting go of it.
     pub changes: Vec<Change>,
     /// What a session is dearer without it, $.
@@ -53,6 +55,12 @@ pub struct Ranking {
 }
 
 impl Pulled {
+    /// Whether fewer sessions or calls end well with it.
+    pub fn harms(&self) -> bool {
+        let is_share = |effect: &&Effect| matches!(effect.statistic, Statistic::Rate(_));
+        self.effects.iter().filter(is_share).any(|effect| effect.values[0] < effect.values[1])
+    }
+
     /// Seconds off the ranked quantile.
     pub fn off_tail(&self) -> Option<&Estimate> {
         let quantiles = &self.faster.as_ref()?.quantiles;
@@ -93,6 +101,12 @@ pub fn levers(scenario: Scenario, options: Options, progress: &dyn Progress) -> 
             name: lever.name,
             is_on: lever.is_on,
             loses: lever.loses,
+            notes: if lever.is_on {
+                Vec::new()
+            } else {
+                let known = &base.scenario.notes;
+                other.scenario.notes.iter().filter(|note| !known.contains(note)).cloned().collect()
+            },
             changes: changes.into_iter().filter(|change| !change.key.starts_with("strategies")).collect(),
             saved: metric("cost_usd", &[]),
             saved_in_theory_usd: expected(without).zip(expected(with)).map(|(without, with)| without - with),

@@ -70,6 +70,15 @@ impl Unknown {
         if self.kind == Kind::Whole { x.floor() } else { self.rounded(x) }
     }
 
+    /// Between two of the values that are tried first: in the middle, or in equal ratios.
+    fn between(&self, low: f64, high: f64) -> f64 {
+        if self.low > 0.0 && self.high / self.low >= 4.0 {
+            self.rounded((low * high).sqrt())
+        } else {
+            self.halfway(low, high)
+        }
+    }
+
     /// As fine as values are told apart.
     fn is_narrow(&self, low: f64, high: f64) -> bool {
         let relative = if self.kind == Kind::Whole { 0.0 } else { 1e-6 * low.abs().max(high.abs()) };
@@ -107,19 +116,28 @@ pub struct Point {
     pub sides: [f64; 2],
     /// Left less right.
     pub difference: Estimate,
+    /// The share of sessions that ended with their answer, the smaller one of the two sides.
+    pub answered: f64,
 }
 
 impl Point {
+    /// A tie of a sample is no equality: where chance is left, it counts as larger.
     fn sign(&self) -> i8 {
-        sign(self.difference.value)
+        let tie = self.difference.value.abs() <= 0.0 && self.is_open();
+        if tie { 1 } else { sign(self.difference.value) }
+    }
+
+    /// Whether chance leaves something open.
+    fn is_open(&self) -> bool {
+        self.difference.se > 0.0 || self.difference.ci95[0].is_nan()
     }
 
     /// The sign where the interval leaves no doubt of it, else 0.
     fn sure_sign(&self) -> i8 {
-        if self.difference.se <= 0.0 {
-            self.sign()
-        } else {
+        if self.is_open() {
             i8::from(self.difference.ci95[0] > 0.0) - i8::from(self.difference.ci95[1] < 0.0)
+        } else {
+            self.sign()
         }
     }
 }
@@ -145,6 +163,13 @@ pub struct Crossing {
     /// `cache.lifetime_break_even`: (share of gaps that break even, share that outlasted the shorter lifetime here, with
     /// the lifetimes, s).
     pub gaps: Option<(f64, Estimate, [f64; 2])>,
+}
+
+impl Crossing {
+    /// Whether both sides are exactly equal at the value.
+    pub fn is_exact(&self) -> bool {
+        self.between[0].to_bits() == self.between[1].to_bits()
+    }
 }
 
 /// What became of a question.
@@ -178,6 +203,9 @@ impl<F: Fn(&str, &str) -> Result<Scenario, Error>> Load for F {
         self(strategy, value)
     }
 }
+
+/// How often more values are tried where none of the first changes the sign.
+const FINER_ROUNDS: u32 = 4;
 
 /// Plays values and remembers what came out.
 struct Solver<'a> {
@@ -216,10 +244,29 @@ pub fn solve(
     for x in [unknown.high, unknown.low] {
         solver.scenarios(x)?;
     }
-    let values = unknown.first_values();
     let mut known = Vec::new();
-    for x in values {
+    for x in unknown.first_values() {
         known.push(solver.at(x)?);
+    }
+    // where no sign changes, between them too, and then beside the smallest difference: a curve may turn round there
+    for round in 0..FINER_ROUNDS {
+        if known.windows(2).any(|pair| pair[0].sign() != pair[1].sign()) {
+            break;
+        }
+        let size = |point: &Point| point.difference.value.abs();
+        let nearest = (0..known.len()).min_by(|a, b| size(&known[*a]).total_cmp(&size(&known[*b]))).unwrap_or(0);
+        let mut more = Vec::new();
+        for (index, pair) in known.windows(2).enumerate() {
+            let beside = index == nearest || index + 1 == nearest;
+            let x = unknown.between(pair[0].x, pair[1].x);
+            if (round == 0 || beside) && x > pair[0].x && x < pair[1].x {
+                more.push(x);
+            }
+        }
+        for x in more {
+            known.push(solver.at(x)?);
+        }
+        known.sort_by(|a, b| a.x.total_cmp(&b.x));
     }
     let mut crossings: Vec<Crossing> = Vec::new();
     for pair in known.windows(2) {
@@ -232,7 +279,7 @@ pub fn solve(
             // through zero at a value that was tried: one crossing, not two
             Some(last) if last.signs[1] == 0 && solver.unknown.is_narrow(last.x, crossing.between[0]) => {
                 last.signs[1] = crossing.signs[1];
-                last.between[1] = crossing.between[1];
+                last.between = [last.x, last.x];
             }
             _ => crossings.push(crossing),
         }
@@ -320,7 +367,9 @@ impl Solver<'_> {
         if !answers.iter().flatten().all(agrees) {
             self.wrong_at.push(x);
         }
-        let point = Point { x, sides: [a, b], difference };
+        let share = |answer: &Answer| answer.summary.rate(Rate::Answered).map_or(1.0, |rate| rate.value);
+        let answered = answers.iter().flatten().map(share).fold(1.0, f64::min);
+        let point = Point { x, sides: [a, b], difference, answered };
         self.points.push(point.clone());
         Ok(point)
     }
@@ -350,7 +399,7 @@ impl Solver<'_> {
             let point = self.at(x)?;
             let is_before = point.sign() == signs[0];
             if point.sign() == 0 && through_zero {
-                return Ok(Crossing { between: [before.x, after.x], x, ci95: [x, x], signs, theory: None, gaps: None });
+                return Ok(Crossing { between: [x, x], x, ci95: [x, x], signs, theory: None, gaps: None });
             }
             let moved = usize::from(!is_before);
             if last_moved == Some(moved) {
@@ -381,6 +430,10 @@ impl Solver<'_> {
 
     /// The interval of a crossing: on each side the last value at which the difference isn't sure.
     fn widen(&mut self, crossing: &mut Crossing) -> Result<(), Error> {
+        if crossing.is_exact() {
+            crossing.ci95 = crossing.between;
+            return Ok(());
+        }
         for (end, wanted) in crossing.signs.into_iter().enumerate() {
             let x = crossing.between[end];
             // of the values tried on this side, nearest first, the first that is sure
@@ -429,23 +482,40 @@ impl Solver<'_> {
         Ok(left.zip(right).map(|(left, right)| left - right))
     }
 
-    /// The crossing of the closed forms, by halves, near that of the simulation.
+    /// The crossing of the closed forms, by halves: the one that the simulation's lies in, or else the nearest that changes
+    /// in the same way.
     fn theory(&self, crossing: &Crossing) -> Result<Option<f64>, Error> {
-        // the first values on either side, and one more
-        let values = self.unknown.first_values();
-        let place = values.partition_point(|value| *value < crossing.x);
-        let (low, high) = (place.saturating_sub(2), (place + 1).min(values.len() - 1));
-        let (Some(mut low), Some(mut high)) = (values.get(low).copied(), values.get(high).copied()) else {
-            return Ok(None);
-        };
-        let (Some(at_low), Some(at_high)) = (self.expected(low)?, self.expected(high)?) else { return Ok(None) };
-        if sign(at_low) == sign(at_high) {
+        const MOST_STEPS: u32 = 24;
+        let unknown = self.unknown;
+        let [mut low, mut high] = crossing.between;
+        let finite = |x: f64, otherwise: f64| if x.is_finite() { x } else { otherwise };
+        let chance = finite(crossing.ci95[1], high) - finite(crossing.ci95[0], low);
+        let mut step = chance.max(unknown.step()).max(1e-6 * crossing.x.abs());
+        let (mut at_low, mut at_high) = (self.expected(low)?, self.expected(high)?);
+        for _ in 0..MOST_STEPS {
+            let (Some(a), Some(b)) = (at_low, at_high) else { return Ok(None) };
+            if crossing.is_exact() && sign(a) == 0 {
+                return Ok(Some(low));
+            }
+            if sign(a) == crossing.signs[0] && sign(b) == crossing.signs[1] && low < high {
+                break;
+            }
+            if low <= unknown.low && high >= unknown.high {
+                return Ok(None);
+            }
+            (low, high) =
+                (unknown.rounded((low - step).max(unknown.low)), unknown.rounded((high + step).min(unknown.high)));
+            (at_low, at_high) = (self.expected(low)?, self.expected(high)?);
+            step *= 1.5;
+        }
+        let fits = |x: Option<f64>, end: usize| x.is_some_and(|x| sign(x) == crossing.signs[end]);
+        if !fits(at_low, 0) || !fits(at_high, 1) {
             return Ok(None);
         }
-        while !self.unknown.is_narrow(low, high) {
-            let x = self.unknown.halfway(low, high);
+        while !unknown.is_narrow(low, high) {
+            let x = unknown.halfway(low, high);
             let Some(between) = self.expected(x)? else { return Ok(None) };
-            if sign(between) == sign(at_low) { low = x } else { high = x }
+            if sign(between) == crossing.signs[0] { low = x } else { high = x }
         }
         Ok(Some(high))
     }
@@ -460,10 +530,20 @@ impl Solver<'_> {
             return Ok(None);
         }
         let [Some(left), Some(right)] = self.scenarios(x)? else { return Ok(None) };
+        // they may differ in nothing but the lifetime
+        let differ = left.changes(&right);
+        if differ.is_empty() || differ.iter().any(|change| change.key != "cache.lifetime") {
+            return Ok(None);
+        }
         let Some(share) = check::lifetime_break_even(&left.model, &right.model) else { return Ok(None) };
         let [short, long] =
             if left.model.cache.lifetime_s < right.model.cache.lifetime_s { [left, right] } else { [right, left] };
         let lifetimes = [short.model.cache.lifetime_s, long.model.cache.lifetime_s];
+        // the form knows no gap that outlasts the longer one
+        let outlasted = self.play(long)?.summary.rate(Rate::GapExpired).is_none_or(|rate| rate.value > 0.0);
+        if outlasted {
+            return Ok(None);
+        }
         let answer = self.play(short)?;
         Ok(answer.summary.rate(Rate::GapExpired).map(|seen| (share, *seen, lifetimes)))
     }

@@ -1,26 +1,17 @@
 //! A grid of settings on the same sessions.
 
-use std::sync::Arc;
-
 use super::compare::{pair_with, paired};
 use super::{Answer, Options, Progress, play};
 use crate::Error;
 use crate::engine;
-use crate::price::Sheet;
 use crate::scenario::Scenario;
 use crate::stats::{Metric, Paired, Statistic, Summary};
 
 /// A grid of settings, played on the same sessions.
 #[derive(Debug, Clone)]
 pub struct Sweep {
-    /// The scenario's title.
-    pub title: String,
-    /// Its file.
-    pub file: String,
-    /// The seed of every point.
-    pub seed: u64,
-    /// The price sheet of every point.
-    pub price_sheet: Arc<Sheet>,
+    /// The scenario of the first point.
+    pub scenario: Scenario,
     /// The keys that are set.
     pub keys: Vec<String>,
     /// What is shown of every point: name and statistic.
@@ -60,39 +51,25 @@ pub fn sweep(
     options: Options,
     progress: &dyn Progress,
 ) -> Result<Sweep, Error> {
-    let mut sweep = Sweep {
-        title: String::new(),
-        file: String::new(),
-        seed: 0,
-        price_sheet: Sheet::embedded().clone(),
-        keys: Vec::new(),
-        statistics,
-        points: Vec::new(),
-    };
-    let means: Vec<Metric> = sweep
-        .statistics
+    let means: Vec<Metric> = statistics
         .iter()
         .filter_map(|(_, statistic)| if let Statistic::Mean(metric) = statistic { Some(*metric) } else { None })
         .collect();
-    let mut first: Option<Answer> = None;
+    let (mut first, mut played): (Option<Answer>, Vec<SweepPoint>) = (None, Vec::new());
     for (settings, mut scenario) in points {
         pair_with(&mut scenario, first.as_ref())?;
         let answer = engine::with_threads(options.threads, || play(scenario, progress)).map_err(Error::Threads)?;
         let against = first.as_ref().unwrap_or(&answer);
         let against_first =
             means.iter().filter_map(|metric| Some((*metric, paired(&answer, against, *metric, &[])?))).collect();
-        if first.is_none() {
-            sweep.title.clone_from(&answer.scenario.title);
-            sweep.file.clone_from(&answer.scenario.file);
-            sweep.seed = answer.scenario.run.seed;
-            sweep.price_sheet = answer.scenario.price_sheet().clone();
-            sweep.keys = settings.iter().map(|(key, _)| key.clone()).collect();
-        }
         let checks_pass = answer.checks.all_pass();
-        sweep.points.push(SweepPoint { settings, summary: answer.summary.clone(), against_first, checks_pass });
+        played.push(SweepPoint { settings, summary: answer.summary.clone(), against_first, checks_pass });
         if first.is_none() {
             first = Some(answer);
         }
     }
-    Ok(sweep)
+    let first = first.ok_or_else(|| Error::Sweep("the grid has no points".to_owned()))?;
+    let keys =
+        played.first().map_or_else(Vec::new, |point| point.settings.iter().map(|(key, _)| key.clone()).collect());
+    Ok(Sweep { scenario: first.scenario, keys, statistics, points: played })
 }

@@ -79,6 +79,9 @@ quantities! {
     Runs "runs" Count |r| r.runs as f64;
     Searches "tool_searches" Count |r| r.searches as f64;
     SearchS "tool_search_s" Seconds |r| r.search_s;
+    HerdCalls "herd_calls" Count |r| r.attempts as f64;
+    HerdTimeS "herd_time_s" Seconds |r| r.latency_s;
+    HerdGaveUp "herd_gave_up" Count |r| r.refused_calls as f64;
     SucceededCalls "succeeded_calls" Count |r| r.succeeded_calls as f64;
     TotalTokens "total_tokens" Tokens |r| (r.input_tokens + r.output_tokens + r.agents.tokens()) as f64;
     OwnInputUsd "own_input_usd" Usd |r| r.cost_input.usd();
@@ -117,8 +120,8 @@ pub struct Metric(Quantity);
 
 impl Metric {
     /// Every metric, in the order of the report.
-    pub const ALL: [Metric; 31] = {
-        let mut all = [Metric(Quantity::CostUsd); 31];
+    pub const ALL: [Metric; 34] = {
+        let mut all = [Metric(Quantity::CostUsd); 34];
         let mut index = 0;
         while index < all.len() {
             all[index] = Metric(Quantity::ALL[index]);
@@ -177,6 +180,9 @@ impl Quantity {
                 | Quantity::Runs
                 | Quantity::Searches
                 | Quantity::SearchS
+                | Quantity::HerdCalls
+                | Quantity::HerdTimeS
+                | Quantity::HerdGaveUp
                 | Quantity::OwnInputUsd
                 | Quantity::OwnOutputUsd
                 | Quantity::OwnInputTokens
@@ -197,6 +203,13 @@ impl Quantity {
     }
 
     fn applies_alone(self, model: &Model) -> bool {
+        if let Some(herd) = &model.herd {
+            return match self {
+                Quantity::HerdCalls | Quantity::HerdTimeS | Quantity::One => true,
+                Quantity::HerdGaveUp => herd.retry.attempts < u32::MAX || herd.retry.deadline_s.is_finite(),
+                _ => false,
+            };
+        }
         let tools = &model.phase.tools;
         let priced = model.tariff.is_some();
         match self {
@@ -229,6 +242,7 @@ impl Quantity {
             Quantity::Runs => can_run_again(model),
             Quantity::Searches | Quantity::ToolsSettled | Quantity::ToolsFound => model.searches(),
             Quantity::Served => model.any_in_tree(&Model::searches),
+            Quantity::HerdCalls | Quantity::HerdTimeS | Quantity::HerdGaveUp => false,
             Quantity::SearchS => model.searches() && (model_takes_time(model) || search_takes_time(model)),
             Quantity::OwnInputUsd | Quantity::OwnOutputUsd | Quantity::OwnInputTokens | Quantity::OwnOutputTokens => {
                 model.has_agents()
@@ -386,6 +400,9 @@ impl Rate {
     }
 
     fn applies_alone(self, model: &Model) -> bool {
+        if model.herd.is_some() {
+            return false;
+        }
         match self {
             Rate::DuplicatesPerCall => can_duplicate(model),
             Rate::AttemptsPerCall | Rate::ExecutionsPerCall => model.phase.tools.iter().any(can_fail),

@@ -99,6 +99,9 @@ fn side(text: &str, form: impl Fn() -> QuestionError) -> Result<Side, QuestionEr
     if let Ok(value) = text.replace('_', "").parse::<f64>() {
         return if value.is_finite() { Ok(Side::Number { text: text.to_owned(), value }) } else { Err(form()) };
     }
+    if let Ok(duration) = text.parse::<jiff::SignedDuration>() {
+        return Ok(Side::Number { text: text.to_owned(), value: duration.as_secs_f64() });
+    }
     let (name, strategy) = match text.split_once('(') {
         Some((name, rest)) => (name.trim(), rest.strip_suffix(')').ok_or_else(&form)?.trim()),
         None => (text, "base"),
@@ -167,9 +170,7 @@ pub fn gap<R: Rng>(left: Seen<'_>, right: Seen<'_>, replicate: impl Fn(u64) -> R
                 Seen::Number(value) => Some((value, [value; 2])),
                 Seen::Figure(statistic, _, summary) => {
                     let reading = statistic.read(summary)?;
-                    // what is the same in all sessions has no interval
-                    let ci95 = if reading.ci95[0].is_nan() { [reading.value; 2] } else { reading.ci95 };
-                    Some((reading.value, ci95))
+                    Some((reading.value, reading.ci95))
                 }
             };
             let ((x, [x_low, x_high]), (y, [y_low, y_high])) = (side(left)?, side(right)?);

@@ -3,7 +3,7 @@
 //!
 //! B5 states a sum without the tokens it is of, so there is nothing to compute.
 
-use agent_sim::price::{Line, PicoUsdPerToken, PriceError, Sheet, Streamed, Usage};
+use agent_sim::price::{Line, PicoUsdPerToken, PriceError, Service, Sheet, Streamed, Usage};
 use jiff::civil::{Date, date};
 use serde_json::{Value, json};
 
@@ -233,7 +233,8 @@ fn b8_a_price_that_nothing_reads_is_an_error() {
     let text = "provider\tmodel\tinput\toutput\twrite_2h\nanthropic\tx\t1\t2\t3\n";
     assert!(Sheet::parse(text).unwrap_err().to_string().contains("write_2h"));
     // and every price that is read is billed: doubling any of them changes the bill
-    let columns = ["input", "output", "read", "write_5m", "write_1h", "storage_hour"];
+    let columns =
+        ["input", "output", "read", "write_any", "write_5m", "write_30m", "write_1h", "write_12h", "storage_hour"];
     let bill = |double: Option<usize>| {
         let prices: Vec<String> =
             (0..columns.len()).map(|i| if double == Some(i) { "2".to_owned() } else { "1".to_owned() }).collect();
@@ -241,7 +242,7 @@ fn b8_a_price_that_nothing_reads_is_an_error() {
         let usage = Usage {
             input_tokens: 10,
             cache_read_tokens: 10,
-            cache_write_tokens: [(300, 10), (3_600, 10)].into(),
+            cache_write_tokens: [(60, 10), (300, 10), (1_800, 10), (3_600, 10), (43_200, 10)].into(),
             output_tokens: 10,
             stored_token_s: 36_000,
             ..Usage::default()
@@ -249,6 +250,27 @@ fn b8_a_price_that_nothing_reads_is_an_error() {
         usd_on(&Sheet::parse(&text).unwrap(), "x", &usage, None)
     };
     for (index, column) in columns.iter().enumerate() {
+        assert!(bill(Some(index)) > bill(None), "{column}");
+    }
+    // and so is every price of a long prompt
+    let tier: Vec<String> = columns[..8].iter().map(|column| format!("tier_{column}")).collect();
+    let bill = |double: Option<usize>| {
+        let prices: Vec<&str> = (0..tier.len()).map(|i| if double == Some(i) { "2" } else { "1" }).collect();
+        let text = format!(
+            "provider\tmodel\tinput\toutput\ttier_over\t{}\nanthropic\tx\t1\t1\t5\t{}\n",
+            tier.join("\t"),
+            prices.join("\t")
+        );
+        let usage = Usage {
+            input_tokens: 10,
+            cache_read_tokens: 10,
+            cache_write_tokens: [(60, 10), (300, 10), (1_800, 10), (3_600, 10), (43_200, 10)].into(),
+            output_tokens: 10,
+            ..Usage::default()
+        };
+        usd_on(&Sheet::parse(&text).unwrap(), "x", &usage, None)
+    };
+    for (index, column) in tier.iter().enumerate() {
         assert!(bill(Some(index)) > bill(None), "{column}");
     }
 }
@@ -359,6 +381,18 @@ fn e2_batch_and_cache_discounts_compose_by_rule() {
     let aggregate = |model: &str, usage: &Usage| Sheet::embedded().cost_of_aggregate(model, usage, None);
     is(aggregate("claude-opus-4-8", &usage("standard")).unwrap().total().usd(), 30.5);
     is(aggregate("claude-opus-4-8", &usage("batch")).unwrap().total().usd(), 15.25);
+    // Google's older models don't lower the price of a read once more
+    let read = Usage { cache_read_tokens: 100_000, service: Service::Flex, ..Usage::default() };
+    is(usd("gemini-2.5-flash", &read), 0.003);
+    let read = Usage { service: Service::Batch, ..read };
+    assert!(
+        Sheet::embedded()
+            .cost("gemini-2.5-flash", &read, None)
+            .unwrap_err()
+            .to_string()
+            .contains("a cache read in such")
+    );
+    assert!(Sheet::embedded().cost("gpt-4.1", &Usage { service: Service::Flex, ..prompt(5) }, None).is_err());
     // Groq gives the larger of the two discounts
     is(aggregate("gpt-oss-120b", &usage("batch")).unwrap().total().usd(), (0.075 + 0.075) + 0.3);
     // a service without a known price has none
@@ -367,7 +401,8 @@ fn e2_batch_and_cache_discounts_compose_by_rule() {
         error.to_string(),
         "the price sheet has no price of claude-opus-4-8 for service_tier priority at anthropic"
     );
-    assert!(aggregate("grok-4.7", &usage("batch")).is_err());
+    is(aggregate("grok-4.7", &usage("batch")).unwrap().total().usd(), 0.8 * (2.0 + 0.5 + 6.0));
+    assert!(aggregate("qwen3.8-max", &usage("batch")).is_err());
 }
 
 #[test]
@@ -379,7 +414,7 @@ fn e3_a_batch_costs_half_of_every_line() {
         output_tokens: 99,
         ..Usage::default()
     };
-    let batch = Usage { service: agent_sim::price::Service::Batch, ..usage.clone() };
+    let batch = Usage { service: Service::Batch, ..usage.clone() };
     let bill = |usage: &Usage| Sheet::embedded().cost("claude-sonnet-5-5", usage, None).unwrap();
     for (full, half) in bill(&usage).items.iter().zip(&bill(&batch).items) {
         assert_eq!((full.line, full.amount.0), (half.line, 2 * half.amount.0));
@@ -466,10 +501,63 @@ fn compaction_is_a_request_of_its_own() {
     });
     let read = Usage::anthropic(&usage).unwrap();
     assert_eq!(
-        (read.usage.input_tokens, read.also[0].input_tokens, read.also[0].output_tokens),
+        (read.usage.input_tokens, read.also[0].usage.input_tokens, read.also[0].usage.output_tokens),
         (60_000, 70_000, 2_000)
     );
     // neither prompt is long, and their sum would be
     let bill = |usage: &Usage| Sheet::embedded().cost("claude-haiku-5-5", usage, None).unwrap().tier_from_tokens;
-    assert_eq!((bill(&read.usage), bill(&read.also[0])), (None, None));
+    assert_eq!((bill(&read.usage), bill(&read.also[0].usage)), (None, None));
+}
+
+#[test]
+fn lifetimes_that_are_told_are_billed() {
+    let bedrock = json!({
+        "inputTokens": 0, "outputTokens": 0, "cacheWriteInputTokens": 1_000_000,
+        "cacheDetails": [{"ttl": "1h", "inputTokens": 1_000_000}]
+    });
+    is(usd("claude-opus-4-8", &Usage::read(&bedrock).unwrap().usage), 10.0);
+    // what a split leaves out is written too
+    let part = json!({
+        "input_tokens": 0, "output_tokens": 0, "cache_creation_input_tokens": 1_000,
+        "cache_creation": {"ephemeral_1h_input_tokens": 400}
+    });
+    let read = Usage::anthropic(&part).unwrap();
+    assert_eq!(
+        (read.usage.prompt_tokens(), read.usage.cache_write_unknown_tokens, read.remarks.len()),
+        (1_000, 600, 1)
+    );
+    // an untold lifetime is the price for all of them, or the shortest, and never a long one
+    let untold = Usage { cache_write_unknown_tokens: 1_000_000, ..Usage::default() };
+    let cost = |columns: &str, prices: &str| {
+        let text = format!("provider\tmodel\tinput\toutput\t{columns}\nx\ty\t1\t2\t{prices}\n");
+        Sheet::parse(&text).unwrap().cost("y", &untold, None).map(|bill| bill.total().usd())
+    };
+    assert_eq!(cost("write_any\twrite_12h", "1\t20").unwrap(), 1.0);
+    assert_eq!(cost("write_5m\twrite_1h", "3\t4").unwrap(), 3.0);
+    assert!(cost("write_1h", "4").is_err());
+}
+
+#[test]
+fn common_objects_are_told_apart() {
+    let codex =
+        json!({"input_tokens": 100_000, "cached_input_tokens": 98_000, "output_tokens": 10, "total_tokens": 100_010});
+    let usage = Usage::read(&codex).unwrap().usage;
+    assert_eq!((usage.input_tokens, usage.cache_read_tokens), (2_000, 98_000));
+    let older = json!({
+        "gen_ai.usage.input_tokens": 130_000, "gen_ai.usage.cache_read_input_tokens": 128_000, "gen_ai.usage.output_tokens": 1
+    });
+    assert_eq!(Usage::read(&older).unwrap().usage.input_tokens, 2_000);
+    // the sum of all tells that the input leaves the cache out
+    let exclusive = json!({
+        "gen_ai.usage.input_tokens": 50_000, "gen_ai.usage.cache_read.input_tokens": 40_000,
+        "gen_ai.usage.output_tokens": 10, "gen_ai.usage.total_tokens": 90_010
+    });
+    assert_eq!(Usage::read(&exclusive).unwrap().usage.input_tokens, 50_000);
+    let advised = json!({
+        "input_tokens": 1, "output_tokens": 1,
+        "iterations": [{"type": "advisor_message", "model": "claude-opus-5", "input_tokens": 9, "output_tokens": 9}]
+    });
+    assert_eq!(Usage::read(&advised).unwrap().also[0].model.as_deref(), Some("claude-opus-5"));
+    let absurd = json!({"input_tokens": u64::MAX, "output_tokens": 1, "cache_read_input_tokens": u64::MAX});
+    assert!(Usage::read(&absurd).is_err());
 }

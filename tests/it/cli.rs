@@ -450,6 +450,9 @@ fn a_grid_of_settings() {
         (&["--over", "session.turns=1,many"], "must be a number"),
         (&["--over", "session.turns=1,2", "--metric", "cost"], "there is no metric or rate `cost`"),
         (&[], "has no [sweep]"),
+        (&["--over", "session.turns=1,2", "--over", "session.turns=3"], "`session.turns` is set twice"),
+        (&["--over", "session.turns=2,2"], "has the value 2 twice"),
+        (&["--over", "strategy=none"], "no strategy \"none\""),
     ] {
         let output = agent_sim(&[&["sweep", "scenarios/w1.toml", "--sessions", "100"][..], args].concat());
         assert_eq!(output.status.code(), Some(2), "{args:?}");

@@ -140,7 +140,8 @@ fn dropping_a_server_takes_its_tools_along() {
                 [[tools]]\nname = \"b\"\nafter = [\"a\"]\nlatency = \"2s\"\n";
     let ranking = ranked(scenario_with(text, &[]), 100);
     let (one, two) = (lever(&ranking, "without the server one"), lever(&ranking, "without the server two"));
-    assert_eq!((one.loses.as_slice(), two.loses.as_slice()), (["a".to_owned()].as_slice(), [].as_slice()));
+    assert_eq!(one.loses, Some(("one".to_owned(), vec!["a".to_owned()])));
+    assert_eq!(two.loses, Some(("two".to_owned(), Vec::new())));
     // eleven prompts without 500, and without 1,000 tokens
     assert_close(saved(one), 11.0 * 500.0 * 3e-6, 1e-9);
     assert_close(saved(two), 11.0 * 1_000.0 * 3e-6, 1e-9);
@@ -154,7 +155,8 @@ fn every_shipped_scenario_has_levers_or_says_why_not() {
     for path in shipped() {
         let scenario = Scenario::load(&path, &Request::default()).unwrap();
         let found = scenario.levers();
-        assert!(found.levers.len() + found.others.len() >= 5, "{}", path.display());
+        let fewest = if scenario.model.herd.is_some() { 1 } else { 5 };
+        assert!(found.levers.len() + found.others.len() >= fewest, "{}", path.display());
         for lever in &found.levers {
             let changes = scenario.changes(&lever.scenario);
             assert!(
@@ -168,4 +170,32 @@ fn every_shipped_scenario_has_levers_or_says_why_not() {
     // without prices and time there is nothing to rank by, and that is no mistake
     let ranking = ranked(scenario_with("[session]\nturns = 3\noutput = 10\n", &[]), 100);
     assert!(ranking.pulled.is_empty() && ranking.others.len() >= 5, "{:?}", ranking.others);
+}
+
+#[test]
+fn what_harms_or_takes_away_isnt_called_first() {
+    // an hour costs more, so more sessions are stopped by their budget, and are over sooner
+    let budget = ranked(shipped_scenario("budget.toml", None), 3_000);
+    let hour = lever(&budget, "a cache that lives 1h");
+    assert!(hour.harms() && hour.off_tail().unwrap().value > 0.0, "{:?}", hour.effects);
+    let text = agent_sim::report::levers_terminal(&budget, agent_sim::report::Style::Plain);
+    let first = text.lines().find(|line| line.trim_start().starts_with("First")).unwrap();
+    assert!(!first.contains("a cache that lives 1h"), "{first}");
+    let sixty = ranked(shipped_scenario("architectures/sixty-tools.toml", None), 500);
+    let text = agent_sim::report::levers_terminal(&sixty, agent_sim::report::Style::Plain);
+    assert!(lever(&sixty, "without the server office").off_tail().is_none());
+    assert!(text.contains("First for money: office called from code"), "{text}");
+    assert!(text.contains("leave office out of [[servers]] and lookup out of [[tools]]"), "{text}");
+}
+
+#[test]
+fn names_with_dots_are_quoted() {
+    let text = "[price]\ninput = 3\noutput = 15\n[session]\nturns = 4\noutput = 10\n[[tools]]\nname = \"web.search\"\n\
+                result = 100\nlatency = { exponential = { mean = \"1s\" } }\n";
+    let ranking = ranked(scenario_with(text, &[]), 200);
+    let halved = lever(&ranking, "half of every");
+    assert_eq!(halved.changes[0].key, "tools.\"web.search\".result");
+    assert!(!lever(&ranking, "hedging at p95").is_on);
+    let by_hand = scenario_with(text, &["tools.\"web.search\".result=50"]);
+    assert_eq!(by_hand.model.phase.tools[0].result.as_constant(), Some(50));
 }

@@ -12,6 +12,7 @@ mod cli;
 mod compare;
 mod distributions;
 mod golden;
+mod herd;
 mod levers;
 mod mechanisms;
 mod prices;

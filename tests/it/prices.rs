@@ -159,6 +159,25 @@ const LITELLM: &str = r#"{
         "cache_creation_input_token_cost_above_12hr": 5e-06
     },
     "azure/gpt-6.1-sol": {"litellm_provider": "azure", "input_cost_per_token": 2.2e-06, "output_cost_per_token": 1.1e-05},
+    "perplexity/anthropic/claude-sonnet-4-5": {
+        "litellm_provider": "perplexity", "input_cost_per_token": 4e-06, "output_cost_per_token": 2e-05
+    },
+    "zai/glm-5.3": {
+        "litellm_provider": "zai", "input_cost_per_token": 1.4e-06, "output_cost_per_token": 4.4e-06,
+        "cache_read_input_token_cost": 2.6e-07, "cache_creation_input_token_cost": 0
+    },
+    "snowflake/claude-x": {
+        "litellm_provider": "snowflake", "input_cost_per_token": 3e-06, "output_cost_per_token": 1.5e-05,
+        "cache_read_input_token_cost": 3e-07
+    },
+    "thinker": {
+        "litellm_provider": "y", "input_cost_per_token": 1e-06, "output_cost_per_token": 2e-06,
+        "output_cost_per_reasoning_token": 8e-06
+    },
+    "half-a-tier": {
+        "litellm_provider": "y", "input_cost_per_token": 1e-06, "output_cost_per_token": 2e-06,
+        "input_cost_per_token_above_200k_tokens": 2e-06
+    },
     "gemini/wrong": {"litellm_provider": "gemini", "input_cost_per_token": "a lot", "output_cost_per_token": 1e-05},
     "deepseek/flash": {
         "litellm_provider": "deepseek", "input_cost_per_token": 3e-07, "output_cost_per_token": 1.2e-06,
@@ -192,7 +211,7 @@ fn imported(text: &str) -> agent_sim::price::Imported {
 #[test]
 fn litellms_table_is_read() {
     let read = imported(LITELLM);
-    assert_eq!((read.format, read.sheet.rows().len()), ("LiteLLM", 5));
+    assert_eq!((read.format, read.sheet.rows().len()), ("LiteLLM", 8));
     let sonnet = read.sheet.find("anthropic/claude-sonnet-4-5", None).unwrap();
     assert_eq!(sonnet.writes.offered(), "5m, 1h");
     assert_eq!((sonnet.min_cacheable_tokens, sonnet.retires), (1_024, Some(date(2026, 11, 30))));
@@ -200,6 +219,15 @@ fn litellms_table_is_read() {
     assert_eq!((sonnet.tiers[0].from_tokens, sonnet.tiers[0].read), (200_001, None));
     assert!(sonnet.tariff(Some(300)).unwrap_err().to_string().contains("no price for a cache read"));
     assert!(sonnet.tariff(None).is_ok());
+    // a reseller's name may be a provider's and a model's; the provider's own row is meant
+    assert_eq!(sonnet.provider, "anthropic");
+    let resold = read.sheet.find("perplexity/anthropic/claude-sonnet-4-5", None).unwrap();
+    assert_eq!(resold.input.usd_per_million(), 4.0);
+    // no charge for writing is no free prompt
+    let glm = read.sheet.find("zai/glm-5.3", None).unwrap();
+    assert_eq!((glm.writes.price(300), glm.writes.price(300)), (Some(glm.input), Some(glm.input)));
+    // what a write costs where it isn't told and isn't input's price isn't known
+    assert!(read.sheet.find("claude-x", None).unwrap().writes.is_empty());
     let grok = read.sheet.find("grok-4.7", None).unwrap();
     assert_eq!((grok.tiers[0].from_tokens, grok.writes.offered()), (200_000, "any duration".to_owned()));
     assert_eq!(grok.tiers[0].writes.price(60).unwrap().usd_per_million(), 4.0);
@@ -214,6 +242,9 @@ fn litellms_table_is_read() {
         "gemini/wrong is left out: `input_cost_per_token` isn't a number",
         "dall-e-2: no price for both input and output tokens",
         "deepseek/flash: cheaper at some hours",
+        "zai/glm-5.3: no charge for writing to the cache",
+        "thinker is left out: thinking has a price of its own",
+        "half-a-tier is left out: `output_cost_per_token_above_200k_tokens` is missing",
     ] {
         assert!(remarks.contains(says), "{remarks}");
     }
@@ -235,6 +266,49 @@ fn genai_prices_are_read_with_their_days() {
     let remarks = read.remarks.join("\n");
     assert!(remarks.contains("deepseek/flash: other prices at some hours"), "{remarks}");
     assert!(remarks.contains("anthropic/claude-old: no price for both"), "{remarks}");
+}
+
+#[test]
+fn a_dated_price_that_cant_be_read_takes_the_older_one_with_it() {
+    let table = |newer: &str| {
+        let text = format!(
+            r#"[{{"id": "x", "models": [{{"id": "a", "prices": [
+                {{"prices": {{"input_mtok": 1, "output_mtok": 2}}}},
+                {{"constraint": {{"start_date": "2026-03-01"}}, "prices": {newer}}}]}},
+                {{"id": "b", "prices": {{"input_mtok": 1, "output_mtok": 2}}}}]}}]"#
+        );
+        imported(&text)
+    };
+    assert_eq!(
+        table(r#"{"input_mtok": 5, "output_mtok": 9}"#).sheet.find("a", None).unwrap().input.usd_per_million(),
+        5.0
+    );
+    for newer in [
+        r#"{"input_mtok": 5, "output_mtok": 9, "output_reasoning_mtok": 20}"#,
+        r#"{"input_mtok": 0.1234567891, "output_mtok": 9}"#,
+    ] {
+        let read = table(newer);
+        assert!(read.sheet.find("a", None).is_err() && read.sheet.find("b", None).is_ok(), "{:?}", read.sheet);
+        assert!(read.remarks.join("\n").contains("x/a is left out"), "{:?}", read.remarks);
+    }
+}
+
+#[test]
+fn the_row_in_force_doesnt_depend_on_the_order_of_rows() {
+    let rows = ["x\ty\t\t3\t4", "x\ty\t2026-05-01\t7\t8", "x\ty\t2027-06-01\t9\t9", "x\tlate\t2027-06-01\t1\t1"];
+    for order in [[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2]] {
+        let text: Vec<&str> = order.iter().map(|i| rows[*i]).collect();
+        let sheet = Sheet::parse(&format!("provider\tmodel\tfrom\tinput\toutput\n{}\n", text.join("\n"))).unwrap();
+        let input = |day| sheet.find("y", Some(day)).unwrap().input.usd_per_million();
+        assert_eq!((input(date(2026, 4, 30)), input(date(2026, 5, 1)), input(date(2027, 6, 1))), (3.0, 7.0, 9.0));
+        let row = sheet.find("y", Some(date(2026, 4, 30))).unwrap();
+        assert_eq!(sheet.next_change(row, Some(date(2026, 4, 30))).unwrap().from, Some(date(2026, 5, 1)));
+        let early = sheet.find("late", Some(date(2026, 1, 1))).unwrap_err();
+        assert_eq!(early.to_string(), "`late` has no price on 2026-01-01: its first is of 2027-06-01");
+        assert_eq!(sheet.in_force(Some(date(2026, 5, 1))).len(), 1);
+    }
+    let twice = "provider\tmodel\tinput\toutput\nx\ty\t1\t2\nx\ty\t3\t4\n";
+    assert!(Sheet::parse(twice).unwrap_err().to_string().contains("line 3, y: it is there twice"));
 }
 
 #[test]

@@ -491,3 +491,29 @@ fn architectures() {
     let searched = mean(&run("sixty-tools-searched", None), "cost_usd") - mean(&single, "cost_usd");
     assert_close(search.value, searched, 1e-9);
 }
+
+#[test]
+fn a_strategy_enters_lists_by_name() {
+    let text = "[price]\ninput = 3\noutput = 15\n[[servers]]\nname = \"crm\"\ntools = 45\ntokens_per_tool = 100\n\
+                [session]\nturns = 3\noutput = 10\n[[tools]]\nname = \"refund\"\nlatency = \"1s\"\n\
+                [strategies.half]\nservers.crm.tools = 22\ntools.refund.latency = \"2s\"\n\
+                [strategies.dear]\nprice.input = 4\n";
+    let half = |strategy: &str| {
+        let request = Request { strategy: Some(strategy), ..Request::default() };
+        Scenario::parse(text, "a.toml", "".as_ref(), &request).unwrap_or_else(|e| panic!("{e}")).model
+    };
+    assert_eq!((half("base").prompt.definition_tokens(), half("half").prompt.definition_tokens()), (4_500, 2_200));
+    assert_eq!(half("half").phase.tools[0].latency_s.as_constant(), Some(2.0));
+    // what is wrong with a line of the file under a strategy only says under which
+    let cached = format!("{text}[cache]\nlifetime = \"5m\"\n")
+        .replace("output = 15", "output = 15\ncache_read = 1\ncache_write_5m = 5");
+    let wrong = cached.replace("price.input = 4", "cache.keep_alive = \"9m\"");
+    let error = Scenario::parse(&wrong, "a.toml", "".as_ref(), &Request::default()).unwrap_err().to_string();
+    assert!(error.contains("`keep_alive` is longer than `lifetime`"), "{error}");
+    let wrong = cached.replace("price.input = 4", "cache.prefix_lifetime = \"7m\"");
+    let error = Scenario::parse(&wrong, "a.toml", "".as_ref(), &Request::default()).unwrap_err().to_string();
+    assert!(error.contains("no price for a cache write that lives 7m"), "{error}");
+    let model = cached.replace("price.input = 4", "model.name = \"gpt-6-astra\"").replace("cache_write_5m = 5", "");
+    let error = Scenario::parse(&model, "a.toml", "".as_ref(), &Request::default()).unwrap_err().to_string();
+    assert!(error.contains("with the strategy \"dear\": gpt-6-astra has no price"), "{error}");
+}

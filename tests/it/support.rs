@@ -18,7 +18,7 @@ pub fn shipped() -> Vec<PathBuf> {
         .filter(|path| path.extension().is_some_and(|ext| ext == "toml"))
         .collect();
     files.sort();
-    assert!(files.len() >= 27, "scenarios are missing: {files:?}");
+    assert!(files.len() >= 28, "scenarios are missing: {files:?}");
     files
 }
 

@@ -9,7 +9,7 @@ use crate::price::{PicoUsdPerToken, Row};
 
 pub(super) fn read(providers: &[Value]) -> Result<Found, String> {
     let mut found = Found::default();
-    let (mut unpriced, mut conditional, mut thinking) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut unpriced, mut conditional) = (Vec::new(), Vec::new());
     if !providers.iter().any(|entry| entry.get("models").is_some_and(Value::is_array)) {
         return Err(
             "it is a list, and none of its entries has `models`, as the providers of genai-prices do".to_owned()
@@ -25,23 +25,23 @@ pub(super) fn read(providers: &[Value]) -> Result<Found, String> {
                 unpriced.push(name);
                 continue;
             };
+            // a dated price that can't be read would leave an older one in force, so then the whole model is left out
+            let (mut rows, mut unread) = (Vec::new(), None);
             for (condition, prices) in conditions(prices) {
-                let from = match condition {
-                    None => None,
-                    Some(condition) => match start_date(condition) {
-                        Some(date) => Some(date),
-                        None => {
-                            conditional.push(name.clone());
-                            continue;
-                        }
-                    },
+                let (from, is_dated) = match condition {
+                    None => (None, false),
+                    Some(condition) => (start_date(condition), condition.get("start_date").is_some()),
                 };
-                if prices.contains_key("output_reasoning_mtok") {
-                    thinking.push(name.clone());
-                    continue;
-                }
-                match row(seller, id, prices) {
-                    Ok(Some(row)) => found.rows.push(Row {
+                let read = if condition.is_some() && from.is_none() {
+                    conditional.push(name.clone());
+                    Err("it has prices for a time that can't be read".to_owned())
+                } else if prices.contains_key("output_reasoning_mtok") {
+                    Err("thinking has a price of its own, which isn't known here".to_owned())
+                } else {
+                    row(seller, id, prices)
+                };
+                match read {
+                    Ok(Some(row)) => rows.push(Row {
                         from,
                         context_tokens: model.get("context_window").and_then(Value::as_u64),
                         source: if url.is_empty() { "genai-prices".to_owned() } else { url.to_owned() },
@@ -50,14 +50,19 @@ pub(super) fn read(providers: &[Value]) -> Result<Found, String> {
                         ..row
                     }),
                     Ok(None) => unpriced.push(name.clone()),
-                    Err(why) => found.remarks.push(format!("{name} is left out: {why}")),
+                    // other prices at some hours leave the ordinary ones as they are
+                    Err(_) if condition.is_some() && !is_dated => {}
+                    Err(why) => unread = Some(why),
                 }
+            }
+            match unread {
+                Some(why) => found.remarks.push(format!("{name} is left out: {why}")),
+                None => found.rows.extend(rows),
             }
         }
     }
     found.remark(&unpriced, "no price for both input and output tokens; left out");
     found.remark(&conditional, "other prices at some hours or in some service; the others are taken");
-    found.remark(&thinking, "a price of its own for thinking, which isn't known here; left out");
     Ok(found)
 }
 

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{Found, bare, provider, writes};
 use crate::price::sheet::TierRow;
-use crate::price::{PicoUsdPerToken, Row};
+use crate::price::{Discount, PicoUsdPerToken, Row};
 
 const INPUT: &str = "input_cost_per_token";
 const OUTPUT: &str = "output_cost_per_token";
@@ -17,7 +17,7 @@ pub(super) fn read(models: &Map<String, Value>) -> Result<Found, String> {
         return Err(format!("none of its entries has `{INPUT}`, as those of LiteLLM do"));
     }
     let mut found = Found::default();
-    let (mut unpriced, mut off_peak) = (Vec::new(), Vec::new());
+    let (mut unpriced, mut off_peak, mut free_writes) = (Vec::new(), Vec::new(), Vec::new());
     for (name, value) in models.iter().filter(|(name, _)| *name != "sample_spec") {
         let Some(entry) = value.as_object() else {
             found.remarks.push(format!("{name}: isn't a table of prices"));
@@ -32,11 +32,15 @@ pub(super) fn read(models: &Map<String, Value>) -> Result<Found, String> {
             Ok(row) => found.rows.push(row),
             Err(why) => found.remarks.push(format!("{name} is left out: {why}")),
         }
+        if entry.get(WRITE).and_then(Value::as_f64) == Some(0.0) {
+            free_writes.push(name.clone());
+        }
         if entry.contains_key("off_peak_pricing") {
             off_peak.push(name.clone());
         }
     }
     found.remark(&unpriced, "no price for both input and output tokens (images, speech, embeddings); left out");
+    found.remark(&free_writes, "no charge for writing to the cache: what is written is billed as input");
     found.remark(&off_peak, "cheaper at some hours; the price of the others is taken");
     Ok(found)
 }
@@ -64,7 +68,27 @@ fn text(entry: &Map<String, Value>, key: &str) -> String {
     entry.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
+/// What a service costs of the list prices, in thousandths, where it is the same for input, writes and output.
+fn discount(entry: &Map<String, Value>, suffix: &str) -> Option<Discount> {
+    let number = |key: &str| entry.get(key).and_then(Value::as_f64).filter(|usd| *usd > 0.0);
+    let share = |key: &str| Some((1_000.0 * number(&format!("{key}{suffix}"))? / number(key)?).round() as u64);
+    let tokens = share(INPUT).filter(|tokens| share(OUTPUT) == Some(*tokens))?;
+    let writes = !entry.contains_key(WRITE) || share(WRITE).is_none_or(|writes| writes == tokens);
+    writes.then(|| Discount { tokens, reads: share(READ) })
+}
+
+/// A price of its own for thinking can't be told from the usage's output, so nothing is guessed.
+fn thinking_is_output(entry: &Map<String, Value>) -> Result<(), String> {
+    match price(entry, "output_cost_per_reasoning_token")? {
+        Some(thinking) if Some(thinking) != price(entry, OUTPUT)? => {
+            Err("thinking has a price of its own, which isn't known here".to_owned())
+        }
+        _ => Ok(()),
+    }
+}
+
 fn row(name: &str, entry: &Map<String, Value>) -> Result<Row, String> {
+    thinking_is_output(entry)?;
     let seller = text(entry, "litellm_provider");
     let model = name.strip_prefix(&format!("{seller}/")).unwrap_or(name);
     let provider = provider(&seller);
@@ -89,7 +113,7 @@ fn row(name: &str, entry: &Map<String, Value>) -> Result<Row, String> {
             from_tokens: thousands * 1_000 + u64::from(provider != "xai"),
             counts_reads: true,
             input: tier_input,
-            output: price(entry, &format!("{OUTPUT}{suffix}"))?.unwrap_or(output),
+            output: needed(entry, &format!("{OUTPUT}{suffix}"))?,
             read: tier_read,
             writes: writes(provider, model, tier_input, tier_read.filter(|_| billed_as_input), own),
         });
@@ -125,7 +149,9 @@ fn banded(provider: &str, model: &str, entry: &Map<String, Value>, ranges: &[Val
     };
     let mut row =
         Row { read, writes: lifetimes(first, input, read)?, ..bare(provider, model, input, needed(first, OUTPUT)?) };
+    thinking_is_output(first)?;
     for (from, band) in others {
+        thinking_is_output(band)?;
         let (input, read) = (needed(band, INPUT)?, price(band, READ)?);
         row.tiers.push(TierRow {
             from_tokens: from + 1,
@@ -147,4 +173,6 @@ fn finish(row: &mut Row, entry: &Map<String, Value>) {
     row.min_cacheable_tokens = whole(entry, "prompt_cache_min_tokens").unwrap_or(0);
     row.retires = text(entry, "deprecation_date").parse().ok();
     row.source = text(entry, "source");
+    row.batch = discount(entry, "_batches");
+    row.flex = discount(entry, "_flex");
 }

@@ -80,8 +80,14 @@ impl Sheet {
             return Err(wrong(format!("it must be {FORMATS}")));
         };
         if found.rows.is_empty() {
-            return Err(wrong("no row of it has a price for input and output tokens".to_owned()));
+            let why = found.remarks.first().map_or_else(String::new, |remark| format!(": {remark}"));
+            return Err(wrong(format!("no row of it has a price for input and output tokens{why}")));
         }
+        let same = |a: &Row, b: &Row| a.provider == b.provider && a.model == b.model && a.from == b.from;
+        let twice = |(index, row): &(usize, &Row)| found.rows.iter().take(*index).any(|before| same(before, row));
+        let name = |(_, row): (usize, &Row)| format!("{}/{}", row.provider, row.model);
+        let twice: Vec<String> = found.rows.iter().enumerate().filter(twice).map(name).collect();
+        found.remark(&twice, "there twice for the same days; the last row holds");
         if format != "agent-sim" {
             found.rows.iter_mut().for_each(complement);
             for row in found.rows.iter_mut().filter(|row| row.source.is_empty()) {
@@ -138,6 +144,8 @@ fn bare(provider: &str, model: &str, input: PicoUsdPerToken, output: PicoUsdPerT
         writes: Lifetimes::default(),
         tiers: Vec::new(),
         storage_hour: None,
+        batch: None,
+        flex: None,
         context_tokens: None,
         max_output_tokens: None,
         min_cacheable_tokens: 0,
@@ -166,13 +174,20 @@ fn writes(
     } else {
         None
     };
+    // 0 is no surcharge: what is written is billed as input
+    let [short, hour, half_a_day] =
+        [short, hour, half_a_day].map(|price| price.map(|price| if price.0 == 0 { input } else { price }));
+    // from GPT-5.6 on, and for Claude, writing costs more than input: without its price it isn't known
+    let charges = model.contains("claude") || ["gpt-5.6", "gpt-6"].iter().any(|name| model.contains(name));
     match (short, shortest_s) {
         (Some(price), Some(seconds)) => {
             lifetimes.by_seconds.insert(seconds, price);
         }
         (Some(price), None) => lifetimes.any = Some(price),
         // who caches and has no price for writing bills it as input
-        (None, _) if read.is_some() && hour.is_none() && half_a_day.is_none() => lifetimes.any = Some(input),
+        (None, _) if read.is_some() && hour.is_none() && half_a_day.is_none() && !charges => {
+            lifetimes.any = Some(input);
+        }
         (None, _) => {}
     }
     lifetimes.by_seconds.extend(hour.map(|price| (3_600, price)));

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Service, Usage, UsageError, UsageRead, count, service};
+use super::{Also, Service, Usage, UsageError, UsageRead, count, service};
 
 const FIVE_MINUTES_S: u64 = 300;
 const ONE_HOUR_S: u64 = 3_600;
@@ -14,7 +14,8 @@ pub(super) fn read(usage: &Value) -> Result<UsageRead, UsageError> {
     for iteration in iterations.into_iter().flatten() {
         if iteration.get("type").and_then(Value::as_str).is_some_and(|kind| kind != "message") {
             let more = one(iteration)?;
-            read.also.push(more.usage);
+            let model = iteration.get("model").and_then(Value::as_str).map(str::to_owned);
+            read.also.push(Also { model, usage: more.usage });
             read.remarks.extend(more.remarks);
         }
     }
@@ -29,7 +30,7 @@ pub(super) fn read(usage: &Value) -> Result<UsageRead, UsageError> {
         _ => service(usage),
     };
     for also in &mut read.also {
-        also.service = read.usage.service.clone();
+        also.usage.service = read.usage.service.clone();
     }
     Ok(read)
 }
@@ -55,7 +56,14 @@ fn one(usage: &Value) -> Result<UsageRead, UsageError> {
     }
     match written {
         Some(written) if by_lifetime == 0 => read.usage.cache_write_unknown_tokens = written,
-        Some(written) if written != by_lifetime => read.remarks.push(format!(
+        // nothing that was written is lost: the rest is billed at the shortest lifetime
+        Some(written) if written > by_lifetime => {
+            read.usage.cache_write_unknown_tokens = written - by_lifetime;
+            read.remarks.push(format!(
+                "cache_creation_input_tokens is {written}, and its lifetimes sum to {by_lifetime}; the rest is taken for the shortest"
+            ));
+        }
+        Some(written) if written < by_lifetime => read.remarks.push(format!(
             "cache_creation_input_tokens is {written}, and its lifetimes sum to {by_lifetime}; the lifetimes are billed"
         )),
         _ => {}
@@ -64,14 +72,26 @@ fn one(usage: &Value) -> Result<UsageRead, UsageError> {
 }
 
 pub(super) fn read_bedrock(usage: &Value) -> Result<UsageRead, UsageError> {
-    let usage = Usage {
+    let mut found = Usage {
         input_tokens: count(usage, &["inputTokens"])?.ok_or(UsageError::Missing("inputTokens"))?,
         cache_read_tokens: count(usage, &["cacheReadInputTokens"])?.unwrap_or(0),
-        cache_write_unknown_tokens: count(usage, &["cacheWriteInputTokens"])?.unwrap_or(0),
         output_tokens: count(usage, &["outputTokens"])?.ok_or(UsageError::Missing("outputTokens"))?,
         ..Usage::default()
     };
-    Ok(UsageRead::of(usage, Vec::new()))
+    let mut by_lifetime = 0;
+    for detail in usage.get("cacheDetails").and_then(Value::as_array).into_iter().flatten() {
+        let tokens = count(detail, &["inputTokens"])?.unwrap_or(0);
+        let lifetime_s = match detail.get("ttl").and_then(Value::as_str) {
+            Some("5m") => FIVE_MINUTES_S,
+            Some("1h") => ONE_HOUR_S,
+            _ => continue,
+        };
+        by_lifetime += tokens;
+        found.write(lifetime_s, tokens);
+    }
+    let written = count(usage, &["cacheWriteInputTokens"])?.unwrap_or(0);
+    found.cache_write_unknown_tokens = written.saturating_sub(by_lifetime);
+    Ok(UsageRead::of(found, Vec::new()))
 }
 
 /// The usage of a streamed answer. Its events repeat the counts so far, so the last one has the totals, and what it

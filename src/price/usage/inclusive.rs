@@ -18,7 +18,8 @@ pub(super) fn read_openai(usage: &Value) -> Result<UsageRead, UsageError> {
         first_count(usage, &[&["input_tokens"], &["prompt_tokens"]])?.ok_or(UsageError::Missing("input_tokens"))?;
     let output = first_count(usage, &[&["output_tokens"], &["completion_tokens"]])?
         .ok_or(UsageError::Missing("output_tokens"))?;
-    let (read, written) = (detail("cached_tokens")?.unwrap_or(0), detail("cache_write_tokens")?.unwrap_or(0));
+    let flat = count(usage, &["cached_input_tokens"])?;
+    let (read, written) = (detail("cached_tokens")?.or(flat).unwrap_or(0), detail("cache_write_tokens")?.unwrap_or(0));
     let partition =
         Usage { cache_read_tokens: read, output_tokens: output, service: service(usage), ..Usage::default() };
     let mut found = UsageRead::of(partition, Vec::new());
@@ -80,10 +81,16 @@ pub(super) fn read_deepseek(usage: &Value) -> Result<UsageRead, UsageError> {
 pub(super) fn read_otel(attributes: &Value) -> Result<UsageRead, UsageError> {
     let get = |name: &'static str| count(attributes, &[name]);
     let total = get("gen_ai.usage.input_tokens")?.ok_or(UsageError::Missing("gen_ai.usage.input_tokens"))?;
-    let read = get("gen_ai.usage.cache_read.input_tokens")?.unwrap_or(0);
-    let written = get("gen_ai.usage.cache_creation.input_tokens")?.unwrap_or(0);
+    // the second spelling is the older one
+    let either = |new: &'static str, old: &'static str| Ok(get(new)?.or(get(old)?).unwrap_or(0));
+    let read = either("gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_read_input_tokens")?;
+    let written = either("gen_ai.usage.cache_creation.input_tokens", "gen_ai.usage.cache_creation_input_tokens")?;
+    let output = get("gen_ai.usage.output_tokens")?.ok_or(UsageError::Missing("gen_ai.usage.output_tokens"))?;
+    // a sum of all tells which was meant
+    let sum = get("gen_ai.usage.total_tokens")?;
+    let left_out = read + written > 0 && sum == Some(total + read + written + output);
     let mut remarks = Vec::new();
-    let input_tokens = if read + written > total {
+    let input_tokens = if read + written > total || left_out {
         remarks.push(format!(
             "{} cached tokens beside an input of {total}: the input is taken to leave them out",
             read + written
@@ -96,7 +103,7 @@ pub(super) fn read_otel(attributes: &Value) -> Result<UsageRead, UsageError> {
         input_tokens,
         cache_read_tokens: read,
         cache_write_unknown_tokens: written,
-        output_tokens: get("gen_ai.usage.output_tokens")?.ok_or(UsageError::Missing("gen_ai.usage.output_tokens"))?,
+        output_tokens: output,
         ..Usage::default()
     };
     Ok(UsageRead::of(usage, remarks))

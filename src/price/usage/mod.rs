@@ -66,9 +66,18 @@ pub struct UsageRead {
     /// The partition.
     pub usage: Usage,
     /// Further requests that were made on the way and aren't in it, each with a prompt of its own: compactions, advice.
-    pub also: Vec<Usage>,
+    pub also: Vec<Also>,
     /// Contradictions, and how they were taken.
     pub remarks: Vec<String>,
+}
+
+/// A request that was made on the way to another one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Also {
+    /// Its model, where that isn't the other one's.
+    pub model: Option<String>,
+    /// What it used.
+    pub usage: Usage,
 }
 
 /// Why an object is no usage.
@@ -78,7 +87,7 @@ pub enum UsageError {
     #[error("the usage has no `{0}`")]
     Missing(&'static str),
     /// A count is none.
-    #[error("`{0}` must be a whole number of tokens, 0 or more")]
+    #[error("`{0}` must be a whole number of tokens, from 0 to a million billions")]
     NotACount(String),
     /// Nobody's.
     #[error(
@@ -121,7 +130,7 @@ impl Usage {
         anthropic::read_bedrock(usage)
     }
 
-    /// `OpenAI`'s usage, of chat completions or responses: the input holds what was read from and written to the cache,
+    /// `OpenAI`'s usage, of chat completions, of responses or as Codex logs it: the input holds what was read from and written to the cache,
     /// and the output holds the reasoning.
     ///
     /// # Errors
@@ -169,7 +178,11 @@ impl Usage {
             Self::otel(usage)
         } else if has("inputTokens") {
             Self::bedrock(usage)
-        } else if has("prompt_tokens") || has("input_tokens_details") {
+        } else if has("prompt_tokens")
+            || has("input_tokens_details")
+            || has("cached_input_tokens")
+            || has("total_tokens")
+        {
             Self::openai(usage)
         } else if has("input_tokens") {
             Self::anthropic(usage)
@@ -198,6 +211,9 @@ impl Usage {
     }
 }
 
+/// More tokens than any count can mean, and few enough for all sums.
+const MOST_TOKENS: u64 = 1_000_000_000_000_000;
+
 /// A count at a path; `None` where it isn't there or null.
 fn count(object: &Value, path: &[&str]) -> Result<Option<u64>, UsageError> {
     let mut at = object;
@@ -207,7 +223,8 @@ fn count(object: &Value, path: &[&str]) -> Result<Option<u64>, UsageError> {
             Some(inner) => at = inner,
         }
     }
-    at.as_u64().map(Some).ok_or_else(|| UsageError::NotACount(path.join(".")))
+    let count = at.as_u64().filter(|tokens| *tokens <= MOST_TOKENS);
+    count.map(Some).ok_or_else(|| UsageError::NotACount(path.join(".")))
 }
 
 /// The first of several spellings that is there.

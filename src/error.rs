@@ -65,6 +65,9 @@ pub enum Error {
     /// A grid that can't be played.
     #[error("{0}")]
     Sweep(String),
+    /// A call that can't be judged.
+    #[error("{0}")]
+    Reserve(String),
     /// A question without an answer.
     #[error("{0}")]
     Solve(String),
@@ -102,6 +105,7 @@ impl Error {
             | Error::NothingToSweep(_)
             | Error::Sweep(_)
             | Error::Solve(_)
+            | Error::Reserve(_)
             | Error::UnknownMetric { .. }
             | Error::Threshold(_) => 2,
             _ => 1,

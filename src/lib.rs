@@ -51,11 +51,12 @@
 //!
 //! # The rooms
 //!
-//! [`dist`] laws of random amounts · [`price`] money and the dated price sheet · [`model`] a scenario in plain numbers ·
+//! [`budget`] a budget that can't be overspent, for a live agent · [`dist`] laws of random amounts · [`price`] money and the dated price sheet · [`model`] a scenario in plain numbers ·
 //! [`session`] the rules of one session · [`engine`] sessions on all cores · [`stats`] estimates and intervals ·
 //! [`theory`] closed forms · [`check`](mod@check) theory against simulation · [`scenario`] the file format ·
 //! [`report`] terminal, JSON, markdown · [`chart`] SVG and PNG · [`cli`] the commands. `ARCHITECTURE.md` has the map.
 
+pub mod budget;
 pub mod chart;
 pub mod check;
 pub mod cli;

@@ -8,6 +8,7 @@ mod levers;
 mod output;
 mod prices;
 mod progress;
+mod reserve;
 mod run;
 mod solve;
 mod sweep;
@@ -76,6 +77,8 @@ enum Command {
     Check(check::Check),
     /// Write a commented scenario to start from
     Init(init::Init),
+    /// Say whether a model call fits what is left of a budget, at the most that it can cost
+    Reserve(reserve::Reserve),
     /// Show the price sheet, or one model's prices with their source
     Prices(prices::Prices),
     /// Print a completion script for your shell
@@ -231,6 +234,7 @@ pub fn run(cli: Cli) -> Result<ExitCode, Error> {
         Command::Solve(command) => command.run(),
         Command::Check(command) => command.run(),
         Command::Init(command) => command.run(),
+        Command::Reserve(command) => command.run(),
         Command::Prices(command) => command.run(),
         Command::Completions(command) => command.run(),
     }

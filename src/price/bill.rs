@@ -102,7 +102,24 @@ impl Row {
         self.tiers.iter().filter(counted).max_by_key(|tier| tier.from_tokens)
     }
 
+    /// What one request costs, in one sum.
+    ///
+    /// # Errors
+    /// Where a price that the usage needs isn't known.
+    pub fn cost(&self, usage: &Usage) -> Result<PicoUsd, PriceError> {
+        let mut total = PicoUsd::default();
+        self.lines(usage, self.tier_of(usage), &mut |item| total += item.amount)?;
+        Ok(total)
+    }
+
     fn bill(&self, usage: &Usage, tier: Option<&TierRow>) -> Result<Bill, PriceError> {
+        let mut items = Vec::new();
+        self.lines(usage, tier, &mut |item| items.push(item))?;
+        Ok(Bill { items, tier_from_tokens: tier.map(|tier| tier.from_tokens) })
+    }
+
+    /// The lines that aren't empty, one by one.
+    fn lines(&self, usage: &Usage, tier: Option<&TierRow>, take: &mut dyn FnMut(BillItem)) -> Result<(), PriceError> {
         let missing = |what: String| PriceError::Missing { model: self.model.clone(), what };
         let Discount { tokens, reads: read_share } = self.discount(&usage.service).map_err(missing)?;
         let share = (tokens, 1_000);
@@ -110,13 +127,12 @@ impl Row {
             Some(t) => (t.input, t.output, t.read, &t.writes),
             None => (self.input, self.output, self.read, &self.writes),
         };
-        let mut items = Vec::new();
         // (of, in all): the part of the list price that is billed
         let mut add = |line: Line, quantity: u64, unit_price: PicoUsdPerToken, (of, in_all): (u64, u64)| {
             if quantity > 0 {
                 let list = unit_price * quantity;
                 let amount = PicoUsd((list.0 * i128::from(of) + i128::from(in_all) / 2) / i128::from(in_all));
-                items.push(BillItem { line, quantity, unit_price, amount });
+                take(BillItem { line, quantity, unit_price, amount });
             }
         };
         add(Line::Input, usage.input_tokens, input, share);
@@ -146,7 +162,7 @@ impl Row {
             let price = self.storage_hour.ok_or_else(|| missing("an hour of a stored cache".to_owned()))?;
             add(Line::Storage, usage.stored_token_s, price, (1, HOUR_S));
         }
-        Ok(Bill { items, tier_from_tokens: tier.map(|tier| tier.from_tokens) })
+        Ok(())
     }
 
     /// What is billed of the list prices. Batch and cache discounts multiply where the sheet says so; nothing is guessed.

@@ -64,6 +64,18 @@ impl Tariff {
         }
     }
 
+    /// `budget.reserve`: the most that a request can cost, `κ_w c_in n + c_out · max output` at the tier that the prompt
+    /// will hit. A token that is written can't cost less than one that isn't; of the prompt, `prefix` tokens are written
+    /// under the prefix's lifetime.
+    pub fn worst_case(&self, prefix: u64, prompt: u64, max_output: u64, caches: bool) -> PicoUsd {
+        let rates = self.rates(self.tier_of(prompt));
+        let dearest = |written| if caches { rates.input.max(written) } else { rates.input };
+        let prefix = prefix.min(prompt);
+        dearest(rates.write_prefix) * prefix
+            + dearest(rates.write_messages) * (prompt - prefix)
+            + rates.output * max_output
+    }
+
     /// What one request costs.
     ///
     /// ```

@@ -47,18 +47,10 @@ pub struct WorstCase {
     pub tokens: u64,
 }
 
-/// `budget.reserve`: `κ_w c_in n + c_out · max output`, at the tier that the prompt will hit. A token that is written
-/// can't cost less than one that isn't; tools and system are written under the prefix's lifetime.
+/// [`Tariff::worst_case`](crate::price::Tariff::worst_case) of a model's request; tools and system are the prefix.
 pub fn worst_case(model: &Model, prefix: u64, prompt: u64, max_output: u64) -> WorstCase {
-    let cached = model.cache.enabled;
-    let usd = model.tariff.as_ref().map_or_else(PicoUsd::default, |tariff| {
-        let rates = tariff.rates(tariff.tier_of(prompt));
-        let dearest = |written| if cached { rates.input.max(written) } else { rates.input };
-        let prefix = prefix.min(prompt);
-        dearest(rates.write_prefix) * prefix
-            + dearest(rates.write_messages) * (prompt - prefix)
-            + rates.output * max_output
-    });
+    let worst = |tariff: &crate::price::Tariff| tariff.worst_case(prefix, prompt, max_output, model.cache.enabled);
+    let usd = model.tariff.as_ref().map_or_else(PicoUsd::default, worst);
     WorstCase { usd, tokens: prompt + max_output }
 }
 

@@ -224,7 +224,7 @@ fn prices_of_one_model_and_of_all() {
 #[test]
 fn help_teaches() {
     insta::assert_snapshot!("help", out(&agent_sim(&["--help"])));
-    for command in ["run", "check", "init", "prices", "completions", "compare", "sweep", "solve", "levers"] {
+    for command in ["run", "check", "init", "prices", "completions", "compare", "sweep", "solve", "levers", "reserve"] {
         insta::with_settings!({ snapshot_suffix => command }, {
             insta::assert_snapshot!("help", out(&agent_sim(&[command, "--help"])));
         });
@@ -563,4 +563,49 @@ fn levers_are_ranked() {
     assert!((first["saved_usd"]["value"].as_f64().unwrap() - 3.7962).abs() < 1e-9, "{first}");
     let wrong = levers(&["scenarios/fifty-turns.toml", "--strategy", "none"]);
     assert_eq!((wrong.status.code(), err(&wrong).contains("no strategy \"none\"")), (Some(2), true));
+}
+
+#[test]
+fn a_call_is_held_against_a_budget() {
+    let reserve = |args: &[&str]| {
+        let mut all = vec!["reserve", "--model", "claude-sonnet-4-6", "--max-output", "4096"];
+        all.extend(args);
+        agent_sim(&all)
+    };
+    let no = reserve(&["--prompt-tokens", "100000", "--budget", "5.00", "--spent", "4.70"]);
+    assert_eq!(no.status.code(), Some(3));
+    insta::assert_snapshot!("reserve_no", out(&no));
+    let yes = reserve(&["--prompt-tokens", "50000", "--budget", "5.00", "--spent", "4.70"]);
+    assert_eq!(yes.status.code(), Some(0));
+    insta::assert_snapshot!("reserve_yes", out(&yes));
+    let json = |args: &[&str]| {
+        let mut all = args.to_vec();
+        all.extend(["--format", "json"]);
+        serde_json::from_str::<serde_json::Value>(&out(&reserve(&all))).unwrap()
+    };
+    // MODEL.md §8, and the same without a cache
+    let report = json(&["--prompt-tokens", "100000", "--budget", "5.00", "--spent", "4.70"]);
+    assert_eq!((report["worst_case_usd"].as_f64(), report["fits"].as_bool()), (Some(0.43644), Some(false)));
+    assert_eq!((report["left_usd"].as_f64(), report["largest_max_output"].as_u64()), (Some(0.3), None));
+    let plain = json(&["--prompt-tokens", "100000", "--budget", "5", "--lifetime", "off"]);
+    assert_eq!(plain["worst_case_usd"].as_f64(), Some(0.36144));
+    // what would fit does, and a token more doesn't
+    let largest = report["largest_prompt_tokens"].as_u64().unwrap();
+    for (tokens, fits) in [(largest, true), (largest + 1, false)] {
+        let report = json(&["--prompt-tokens", &tokens.to_string(), "--budget", "5.00", "--spent", "4.70"]);
+        assert_eq!(report["fits"].as_bool(), Some(fits), "{report}");
+    }
+    for (args, says) in [
+        (vec!["--prompt-tokens", "2000000", "--budget", "5"], "longer than the window"),
+        (vec!["--prompt-tokens", "10", "--budget", "-5"], "it must be from 0 to a million dollars"),
+        (vec!["--prompt-tokens", "10", "--budget", "NaN"], "it must be from 0 to a million dollars"),
+        (
+            vec!["--prompt-tokens", "10", "--budget", "5", "--lifetime", "7m"],
+            "no price of claude-sonnet-4-6 for a cache write",
+        ),
+        (vec!["--prompt-tokens", "-1", "--budget", "5"], "unexpected argument"),
+    ] {
+        let wrong = reserve(&args);
+        assert_eq!((wrong.status.code(), err(&wrong).contains(says)), (Some(2), true), "{args:?}: {}", err(&wrong));
+    }
 }

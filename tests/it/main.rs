@@ -4,6 +4,7 @@
 #![allow(clippy::case_sensitive_file_extension_comparisons, clippy::format_collect)]
 
 mod agents;
+mod budget;
 mod bug_reports;
 mod checks;
 mod checks_agents;

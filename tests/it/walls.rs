@@ -68,8 +68,8 @@ fn session_knows_no_clock_thread_or_file() {
 fn arrows_between_rooms_point_one_way() {
     // each room may use those before it
     let order = [
-        "dist", "price", "model", "session", "engine", "stats", "theory", "check", "scenario", "simulate", "report",
-        "chart", "cli",
+        "dist", "price", "budget", "model", "session", "engine", "stats", "theory", "check", "scenario", "simulate",
+        "report", "chart", "cli",
     ];
     // the model's own file format needs what it validates against
     let level: BTreeMap<&str, usize> = order.iter().enumerate().map(|(i, room)| (*room, i)).collect();

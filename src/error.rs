@@ -68,6 +68,9 @@ pub enum Error {
     /// A call that can't be judged.
     #[error("{0}")]
     Reserve(String),
+    /// A budget that can't be sized.
+    #[error("{0}")]
+    Budget(String),
     /// A question without an answer.
     #[error("{0}")]
     Solve(String),
@@ -105,6 +108,7 @@ impl Error {
             | Error::NothingToSweep(_)
             | Error::Sweep(_)
             | Error::Solve(_)
+            | Error::Budget(_)
             | Error::Reserve(_)
             | Error::UnknownMetric { .. }
             | Error::Threshold(_) => 2,

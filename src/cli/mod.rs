@@ -1,5 +1,6 @@
 //! The command line: knows every command, decides nothing.
 
+mod budget;
 mod check;
 mod compare;
 mod completions;
@@ -56,6 +57,7 @@ Start here:
   agent-sim sweep scenario.toml --over session.turns=10,50,100
   agent-sim levers scenario.toml              what to change first, and what it saves
   agent-sim solve scenario.toml --find session.turns --where 'cost_usd.mean = 1'
+  agent-sim budget scenario.toml              how large a budget has to be
   agent-sim check scenario.toml               hold the simulation against closed forms
   agent-sim prices claude-sonnet-4-6          one model's prices, with their source
 
@@ -77,6 +79,8 @@ enum Command {
     Check(check::Check),
     /// Write a commented scenario to start from
     Init(init::Init),
+    /// Say how large a budget per session has to be, and what smaller ones would stop
+    Budget(budget::BudgetCommand),
     /// Say whether a model call fits what is left of a budget, at the most that it can cost
     Reserve(reserve::Reserve),
     /// Show the price sheet, or one model's prices with their source
@@ -234,6 +238,7 @@ pub fn run(cli: Cli) -> Result<ExitCode, Error> {
         Command::Solve(command) => command.run(),
         Command::Check(command) => command.run(),
         Command::Init(command) => command.run(),
+        Command::Budget(command) => command.run(),
         Command::Reserve(command) => command.run(),
         Command::Prices(command) => command.run(),
         Command::Completions(command) => command.run(),

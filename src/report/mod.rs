@@ -1,5 +1,6 @@
 //! Answers in the forms that people and programs read: pure functions of an [`Answer`](crate::simulate::Answer).
 
+mod budgets;
 mod checks;
 mod compare;
 mod format;
@@ -14,6 +15,7 @@ mod system;
 mod terminal;
 mod wording;
 
+pub use budgets::{budget_json, budget_terminal};
 pub use checks::checks_text;
 pub use compare::{compare_markdown, compare_terminal};
 pub use format::{count, money, percent, seconds, whole};

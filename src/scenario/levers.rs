@@ -78,6 +78,15 @@ impl Scenario {
         found.levers
     }
 
+    /// The same file with more to set, as `--set` does.
+    ///
+    /// # Errors
+    /// What is wrong with it then.
+    pub fn with_sets(&self, sets: &[String]) -> Result<Scenario, String> {
+        let edits: Vec<Edit> = sets.iter().cloned().map(Set).collect();
+        self.with(&edits)
+    }
+
     /// The same file with changes.
     fn with(&self, edits: &[Edit]) -> Result<Scenario, String> {
         let mut tree = self.tree.clone();
@@ -101,7 +110,8 @@ impl Scenario {
         let sink = RefCell::new(mistakes);
         let composed = compose(&tree, &self.around, &sink);
         if let Some(mistake) = sink.into_inner().sorted().into_iter().next() {
-            return Err(mistake.message().to_owned());
+            let help = mistake.help_text().map_or_else(String::new, |help| format!("; {help}"));
+            return Err(format!("{}{help}", mistake.message()));
         }
         let resolved = composed.resolved;
         Ok(Scenario {

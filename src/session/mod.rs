@@ -317,7 +317,9 @@ impl<'m, D: Draws> Session<'m, D> {
         let calls = |index: usize| if self.is_given_up(index) { 0 } else { self.calls_of(index) };
         self.spend.reserved = worst_fees(self.model, calls);
         let fits = self.spend.allows_fees(budget, self.spend.reserved);
-        if !fits {
+        if fits {
+            self.record.needed = self.record.needed.max(self.spend.usd() + self.spend.reserved);
+        } else {
             self.stop(Limit::Dollars);
         }
         fits

@@ -75,6 +75,8 @@ pub struct Record {
     pub stopped_by: Option<Limit>,
     /// What the call could have cost that a budget of dollars refused.
     pub refused_worst: PicoUsd,
+    /// The smallest budget of dollars, checked before each call, that would have let it come this far.
+    pub needed: PicoUsd,
     /// Calls that would have followed another one and were refused by a budget.
     pub refused_gaps: u64,
     /// Runs of the session: on a small model, again without it, again until it succeeds.

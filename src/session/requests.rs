@@ -20,6 +20,9 @@ impl<D: Draws> Session<'_, D> {
         let worst = worst_case(model, self.parts.prefix, self.prompt_tokens, max_output);
         let out_of_time = self.time_left_s(now_s) <= 0.0;
         let limit = self.spend.refuses(budget, worst, number).or(out_of_time.then_some(Limit::Time));
+        if limit.is_none() {
+            self.record.needed = self.record.needed.max(self.spend.usd() + worst.usd);
+        }
         if let Some(limit) = limit {
             self.stop(limit);
             self.record.refused_worst = worst.usd;

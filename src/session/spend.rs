@@ -56,7 +56,7 @@ pub fn worst_case(model: &Model, prefix: u64, prompt: u64, max_output: u64) -> W
 
 impl Spend {
     /// Money of all requests and fees that the budget has seen.
-    fn usd(&self) -> PicoUsd {
+    pub fn usd(&self) -> PicoUsd {
         self.before.usd + self.requests + self.fees + self.agents.0
     }
 

@@ -1,5 +1,6 @@
 //! One question answered: sessions played, summed up, and held against theory.
 
+mod budgets;
 mod compare;
 mod levers;
 mod solve;
@@ -12,6 +13,7 @@ use crate::model::{Loading, Model};
 use crate::scenario::Scenario;
 use crate::stats::{Costs, Estimate, Sample, Summary, TurnCosts, next_size};
 
+pub use budgets::{BudgetRow, Needed, OutputRow, Sizing, size_budget};
 pub use compare::{COMPARED_QUANTILES, Comparison, Pair, compare};
 pub use levers::{Effect, Pulled, RANKED_QUANTILE, Ranking, levers};
 pub use solve::{Crossing, Kind, Load, Point, Solution, Unknown, solve};

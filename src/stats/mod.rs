@@ -9,6 +9,7 @@
 
 mod metric;
 mod moments;
+mod needs;
 mod nodes;
 mod paired;
 mod quantile;
@@ -22,7 +23,8 @@ mod threshold;
 mod turn_costs;
 
 pub use metric::{Metric, Quantity, Rate, Unit};
-pub use moments::{Covariance, Estimate, Moments};
+pub use moments::{Covariance, Estimate, Moments, half_width};
+pub use needs::Needs;
 pub use nodes::NodeSummary;
 pub use paired::{Costs, Paired, QuantileDifference, is_decided};
 pub use quantile::{QUANTILES, QuantileEstimate, quantile_name, quantile_ranks};

@@ -17,7 +17,7 @@ pub struct Estimate {
 pub(super) const ZERO_EVENTS: f64 = 3.688_879_454_113_936;
 
 /// Half-width of a 95 % interval in standard errors, with `n - 1` degrees of freedom.
-pub(super) fn half_width(n: u64) -> f64 {
+pub fn half_width(n: u64) -> f64 {
     if n < 2 {
         return f64::INFINITY;
     }

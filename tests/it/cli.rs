@@ -224,7 +224,9 @@ fn prices_of_one_model_and_of_all() {
 #[test]
 fn help_teaches() {
     insta::assert_snapshot!("help", out(&agent_sim(&["--help"])));
-    for command in ["run", "check", "init", "prices", "completions", "compare", "sweep", "solve", "levers", "reserve"] {
+    for command in
+        ["run", "check", "init", "prices", "completions", "compare", "sweep", "solve", "levers", "reserve", "budget"]
+    {
         insta::with_settings!({ snapshot_suffix => command }, {
             insta::assert_snapshot!("help", out(&agent_sim(&[command, "--help"])));
         });
@@ -608,4 +610,16 @@ fn a_call_is_held_against_a_budget() {
         let wrong = reserve(&args);
         assert_eq!((wrong.status.code(), err(&wrong).contains(says)), (Some(2), true), "{args:?}: {}", err(&wrong));
     }
+}
+
+#[test]
+fn a_budget_is_sized() {
+    let budget =
+        |args: &[&str]| agent_sim(&[&["budget", "scenarios/budget.toml", "--sessions", "2000"][..], args].concat());
+    insta::assert_snapshot!("budget_size", out(&budget(&[])));
+    let report: serde_json::Value = serde_json::from_str(&out(&budget(&["--format", "json"]))).unwrap();
+    assert_eq!(report["schema"].as_str(), Some("agent-sim.budget/1"));
+    assert_eq!((report["needed"].as_array().unwrap().len(), report["max_output"].as_u64()), (3, Some(4_096)));
+    let wrong = agent_sim(&["budget", "scenarios/fifty-turns.toml"]);
+    assert_eq!((wrong.status.code(), err(&wrong).contains("max_output = 4_096")), (Some(2), true), "{}", err(&wrong));
 }

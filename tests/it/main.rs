@@ -5,6 +5,7 @@
 
 mod agents;
 mod budget;
+mod budget_size;
 mod bug_reports;
 mod checks;
 mod checks_agents;

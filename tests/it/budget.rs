@@ -409,3 +409,19 @@ fn a_journal_knows_its_window() {
     clock.0.store(2 * 86_400 + 5, Ordering::SeqCst);
     assert_eq!(open().spent().usd(), 0.0);
 }
+
+#[test]
+fn the_example_host_stops_in_the_middle_with_its_reason() {
+    // beside this test's own folder, where examples are built for it
+    let here = std::env::current_exe().unwrap();
+    let example = here.parent().unwrap().parent().unwrap().join("examples").join("agent_host");
+    let output = std::process::Command::new(&example).output().unwrap_or_else(|e| panic!("{}: {e}", example.display()));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let steps: Vec<f64> = text.lines().filter_map(|line| line.rsplit_once("tokens: $")?.1.parse().ok()).collect();
+    assert!(steps.len() > 5 && steps.len() < 40, "{text}");
+    let stopped = text.lines().find(|line| line.starts_with("stopped after")).unwrap();
+    assert!(stopped.contains("of 40 steps: budget run: the call may cost $"), "{stopped}");
+    let spent: f64 = text.rsplit_once("spent $").unwrap().1.split(' ').next().unwrap().parse().unwrap();
+    assert!((spent - steps.iter().sum::<f64>()).abs() < 1e-5 && spent <= 0.15, "{text}");
+}

@@ -73,11 +73,11 @@ fn work(address: SocketAddr, run: &Budget, prices: &Prices, steps: usize) -> Res
         // 2. make it; where it fails, what was set aside is given back
         let answer = ask(address, prompt_tokens)?;
         // 3. say what it came to
-        let usage = Usage::anthropic(&answer["usage"])?.usage;
-        let settled = reservation.settle(&usage)?;
+        let read = Usage::anthropic(&answer["usage"])?;
+        let settled = reservation.settle_read(&read, Sheet::embedded())?;
         progress.steps.push(format!("{}: ${:.6}", answer["content"].as_str().unwrap_or_default(), settled.usd.usd()));
         // the answer and a tool's result enter the history
-        prompt_tokens += usage.output_tokens + 900;
+        prompt_tokens += read.usage.output_tokens + 900;
     }
     Ok(progress)
 }

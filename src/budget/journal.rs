@@ -2,10 +2,12 @@
 //!
 //! A line is written for every reservation, settlement and release, each with a checksum. A last line that was torn is
 //! dropped; a broken line in the middle is an error. Reading a journal writes it anew, in one line, beside the old one and
-//! then in its place, so that it doesn't grow for ever.
+//! then in its place, so that it doesn't grow for ever. One budget has it at a time: a file beside it, with `.lock` at the
+//! end of its name, is locked as long as it is in use.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -14,7 +16,7 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
 use super::clock::Window;
-use super::limits::{Amount, Counted};
+use super::limits::{Amount, Counted, Limits};
 use crate::price::PicoUsd;
 
 const HEADER: &str = "agent-sim budget journal 1";
@@ -57,6 +59,12 @@ pub enum JournalError {
         /// What it said.
         source: io::Error,
     },
+    /// Another budget has it, in this process or in another one.
+    #[error("{} is in use by another budget", path.display())]
+    InUse {
+        /// Which file.
+        path: PathBuf,
+    },
     /// It isn't one, or not of this version.
     #[error("{} isn't a budget journal of this version: it begins with {found:?}", path.display())]
     Version {
@@ -78,8 +86,59 @@ pub enum JournalError {
 /// A journal that is open for writing.
 #[derive(Debug)]
 pub(super) struct Journal {
-    file: Mutex<File>,
+    end: Mutex<End>,
     fsync: Fsync,
+    _lock: File,
+}
+
+/// Where lines are added.
+#[derive(Debug)]
+struct End {
+    file: File,
+    /// How long the file is with its whole lines, bytes.
+    whole: u64,
+    /// Whether nobody knows what is at its end. Nothing is written from then on.
+    unknown: bool,
+}
+
+impl End {
+    fn add(&mut self, line: &[u8], sync: bool) -> io::Result<()> {
+        if self.unknown {
+            return Err(io::Error::other("an earlier line could be neither written nor taken back"));
+        }
+        if let Err(error) = self.file.write_all(line) {
+            self.unknown = self.file.set_len(self.whole).is_err();
+            return Err(error);
+        }
+        self.whole += line.len() as u64;
+        if sync {
+            self.file.sync_data().inspect_err(|_| self.unknown = true)?;
+        }
+        Ok(())
+    }
+}
+
+/// The same name with something at its end.
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+/// What a file holds; nothing, where there is none.
+fn bytes(path: &Path) -> io::Result<Vec<u8>> {
+    match std::fs::read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        read => read,
+    }
+}
+
+/// Whether this can be a journal of this version, or its torn beginning.
+fn is_ours(bytes: &[u8]) -> bool {
+    match bytes.iter().position(|byte| *byte == b'\n') {
+        Some(end) => bytes[..end] == *HEADER.as_bytes(),
+        None => HEADER.as_bytes().starts_with(bytes),
+    }
 }
 
 fn checksum(text: &str) -> String {
@@ -95,37 +154,49 @@ type Sums = [u64; 3];
 
 /// What the lines say.
 struct Books {
+    counted: Counted,
+    window: Option<Window>,
+    /// The last window that anything was spent in.
+    number: u64,
+    /// When something was last written, s since 1970.
+    last_s: i64,
     spent: Sums,
     open: BTreeMap<u64, Amount>,
 }
 
 impl Books {
+    /// A later window begins with nothing spent; an earlier time counts in the present one, as it does in a budget whose
+    /// clock goes back. Nothing where there is no such time.
+    fn at(&mut self, at_s: i64) -> Option<()> {
+        let at = Timestamp::from_second(at_s).ok()?;
+        self.last_s = self.last_s.max(at_s);
+        if let Some(number) = self.window.map(|window| window.number(at)).filter(|number| *number > self.number) {
+            (self.number, self.spent) = (number, [0; 3]);
+        }
+        Some(())
+    }
+
     /// Takes in a line without its checksum; nothing where it isn't one.
-    fn line(&mut self, text: &str, counted: Counted, in_window: impl Fn(i64) -> bool) -> Option<()> {
-        let mut words = text.split(' ');
-        let kind = words.next()?;
-        let numbers: Vec<i64> = words.map(str::parse).collect::<Result<_, _>>().ok()?;
-        let count = |n: &i64| u64::try_from(*n).ok();
-        match (kind, numbers.as_slice()) {
-            ("B", [at_s, usd, tokens, calls]) => {
-                if in_window(*at_s) {
-                    self.spent = [count(usd)?, count(tokens)?, count(calls)?];
-                }
+    fn line(&mut self, text: &str) -> Option<()> {
+        let words: Vec<&str> = text.split(' ').collect();
+        let count = |word: &str| word.parse::<u64>().ok();
+        match words.as_slice() {
+            ["B", at_s, usd, tokens, calls] => {
+                self.at(at_s.parse().ok()?)?;
+                self.spent = [count(usd)?, count(tokens)?, count(calls)?];
             }
-            ("R", [id, usd, prompt, output]) => {
+            ["R", id, usd, prompt, output] => {
                 let (prompt_tokens, output_tokens) = (count(prompt)?, count(output)?);
                 let worst = Amount { pico_usd: count(usd)?, prompt_tokens, read_tokens: 0, output_tokens };
                 self.open.insert(count(id)?, worst);
             }
-            ("S", [id, at_s, usd, prompt, read, output]) => {
+            ["S", id, at_s, usd, prompt, read, output] => {
                 self.open.remove(&count(id)?)?;
+                self.at(at_s.parse().ok()?)?;
                 let (prompt_tokens, read_tokens, output_tokens) = (count(prompt)?, count(read)?, count(output)?);
-                if in_window(*at_s) {
-                    let amount = Amount { pico_usd: count(usd)?, prompt_tokens, read_tokens, output_tokens };
-                    self.add(&amount, counted);
-                }
+                self.add(&Amount { pico_usd: count(usd)?, prompt_tokens, read_tokens, output_tokens });
             }
-            ("X", [id]) => {
+            ["X", id] => {
                 self.open.remove(&count(id)?)?;
             }
             _ => return None,
@@ -133,76 +204,76 @@ impl Books {
         Some(())
     }
 
-    fn add(&mut self, used: &Amount, counted: Counted) {
-        for (sum, part) in self.spent.iter_mut().zip(used.by_meter(counted)) {
+    fn add(&mut self, used: &Amount) {
+        for (sum, part) in self.spent.iter_mut().zip(used.by_meter(self.counted)) {
             *sum = sum.saturating_add(part);
         }
     }
 }
 
+/// What a journal had when it was opened.
+pub(super) struct Opened {
+    pub journal: Journal,
+    pub recovered: Recovered,
+    /// What counts from now on: money, tokens and calls.
+    pub sums: [u64; 3],
+    /// The window that it counts in, where there are windows.
+    pub window_number: u64,
+}
+
 impl Journal {
-    /// Opens a journal, or begins one. What it says is returned with the sums that count.
-    pub fn open(
-        path: &Path,
-        fsync: Fsync,
-        counted: Counted,
-        window: Option<Window>,
-        now: Timestamp,
-        abandoned_is_spent: bool,
-    ) -> Result<(Self, Recovered, Sums), JournalError> {
+    /// Opens a journal, or begins one.
+    pub fn open(path: &Path, fsync: Fsync, limits: &Limits, now: Timestamp) -> Result<Opened, JournalError> {
         let failed = |source| JournalError::Io { path: path.to_owned(), source };
-        let text = match std::fs::read_to_string(path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(failed(error)),
-        };
-        let in_window = |at_s: i64| match (window, Timestamp::from_second(at_s)) {
-            (Some(window), Ok(at)) => window.number(at) == window.number(now),
-            _ => true,
-        };
-        let mut books = Books { spent: [0; 3], open: BTreeMap::new() };
-        let mut recovered = Recovered::default();
-        let (whole, rest) = text.rfind('\n').map_or(("", text.as_str()), |end| text.split_at(end + 1));
-        recovered.torn = !rest.is_empty();
-        let begins = whole.lines().next().unwrap_or(rest);
-        let is_ours = if whole.is_empty() { HEADER.starts_with(begins) } else { begins == HEADER };
-        if !is_ours {
-            let found = begins.chars().take(60).collect();
-            return Err(JournalError::Version { path: path.to_owned(), found });
+        let lock = OpenOptions::new().create(true).append(true).open(beside(path, ".lock")).map_err(failed)?;
+        lock.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => JournalError::InUse { path: path.to_owned() },
+            TryLockError::Error(source) => failed(source),
+        })?;
+
+        let old = bytes(path).map_err(failed)?;
+        let whole = old.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        let (whole, rest) = old.split_at(whole);
+        if !is_ours(&old) {
+            let begins = String::from_utf8_lossy(old.split(|byte| *byte == b'\n').next().unwrap_or_default());
+            return Err(JournalError::Version { path: path.to_owned(), found: begins.chars().take(60).collect() });
         }
-        for (index, line) in whole.lines().enumerate().skip(1) {
-            let read = line.rsplit_once(' ').filter(|(text, sum)| checksum(text) == *sum);
-            read.and_then(|(text, _)| books.line(text, counted, in_window))
+        let Limits { counted, window, .. } = *limits;
+        let mut books = Books { counted, window, number: 0, last_s: i64::MIN, spent: [0; 3], open: BTreeMap::new() };
+        for (index, line) in whole.split_inclusive(|byte| *byte == b'\n').enumerate().skip(1) {
+            let text = str::from_utf8(line).ok().and_then(|line| line.strip_suffix('\n')?.rsplit_once(' '));
+            text.filter(|(text, sum)| checksum(text) == *sum)
+                .and_then(|(text, _)| books.line(text))
                 .ok_or_else(|| JournalError::Broken { path: path.to_owned(), line: index + 1 })?;
         }
-        recovered.in_flight = books.open.len() as u64;
-        recovered.in_flight_usd = PicoUsd(books.open.values().map(|worst| i128::from(worst.pico_usd)).sum());
-        (recovered.spent, recovered.calls) = (PicoUsd(i128::from(books.spent[0])), books.spent[2]);
-        if abandoned_is_spent {
+        // now is a time that there is
+        let _ = books.at(now.as_second());
+        let recovered = Recovered {
+            spent: PicoUsd(i128::from(books.spent[0])),
+            calls: books.spent[2],
+            in_flight: books.open.len() as u64,
+            in_flight_usd: PicoUsd(books.open.values().map(|worst| i128::from(worst.pico_usd)).sum()),
+            torn: !rest.is_empty(),
+        };
+        if limits.abandoned_is_spent {
             for worst in std::mem::take(&mut books.open).values() {
-                books.add(worst, counted);
+                books.add(worst);
             }
         }
-        let [usd, tokens, calls] = books.spent;
-        let base = with_checksum(&format!("B {} {usd} {tokens} {calls}", now.as_second()));
-        let beside = path.with_extension("new");
-        let mut file = File::create(&beside).map_err(failed)?;
-        file.write_all(format!("{HEADER}\n{base}").as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
-        std::fs::rename(&beside, path).map_err(failed)?;
-        let file = OpenOptions::new().append(true).open(path).map_err(failed)?;
-        Ok((Self { file: Mutex::new(file), fsync }, recovered, books.spent))
+        let end = begin(path, &books).map_err(failed)?;
+        let (sums, window_number) = (books.spent, books.number);
+        Ok(Opened { journal: Self { end: Mutex::new(end), fsync, _lock: lock }, recovered, sums, window_number })
     }
 
     /// Writes a line in one piece.
     fn write(&self, text: &str, settles: bool) -> io::Result<()> {
-        let mut file = self.file.lock().map_err(|_| io::Error::other("another thread failed while it wrote"))?;
-        file.write_all(with_checksum(text).as_bytes())?;
-        let now = match self.fsync {
+        let mut end = self.end.lock().map_err(|_| io::Error::other("another thread failed while it wrote"))?;
+        let sync = match self.fsync {
             Fsync::Never => false,
             Fsync::Settled => settles,
             Fsync::Always => true,
         };
-        if now { file.sync_data() } else { Ok(()) }
+        end.add(with_checksum(text).as_bytes(), sync)
     }
 
     pub fn reserved(&self, id: u64, worst: &Amount) -> io::Result<()> {
@@ -219,4 +290,25 @@ impl Journal {
     pub fn released(&self, id: u64) -> io::Result<()> {
         self.write(&format!("X {id}"), false)
     }
+}
+
+/// Puts a journal that only says what was spent in the place of the one that said how.
+fn begin(path: &Path, books: &Books) -> io::Result<End> {
+    let new = beside(path, ".new");
+    if !is_ours(&bytes(&new)?) {
+        let text = format!("{} is in the way: it isn't a budget journal", new.display());
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
+    }
+    let [usd, tokens, calls] = books.spent;
+    let text = format!("{HEADER}\n{}", with_checksum(&format!("B {} {usd} {tokens} {calls}", books.last_s)));
+    let mut file = File::create(&new)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    std::fs::rename(&new, path)?;
+    #[cfg(unix)]
+    {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
+    }
+    Ok(End { file: OpenOptions::new().append(true).open(path)?, whole: text.len() as u64, unknown: false })
 }

@@ -20,7 +20,7 @@ pub struct Limits {
     pub time: Option<Duration>,
     /// When it is full again; never, where it isn't given.
     pub window: Option<Window>,
-    /// Whether a reservation that is dropped counts as spent in full: a provider may bill an abandoned call.
+    /// Whether a reservation that is dropped counts here as spent in full: a provider may bill an abandoned call.
     pub abandoned_is_spent: bool,
     /// Whether a call without a known price is let through a limit of money.
     pub lets_unpriced_through: bool,
@@ -91,6 +91,9 @@ impl Limits {
     }
 }
 
+/// Beyond any call.
+pub(super) const MOST_TOKENS: u64 = 1_000_000_000_000;
+
 /// What is asked for, or what was used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Amount {
@@ -104,11 +107,34 @@ pub(super) struct Amount {
 
 impl Amount {
     pub fn of(usage: &Usage, usd: PicoUsd) -> Self {
+        // no call costs more than the largest budget, and no sum of a few calls comes near the end of the numbers
+        const MOST_PICO_USD: u64 = 1_000_000_000_000_000_000;
+        let tokens = |tokens: u64| tokens.min(MOST_TOKENS);
         Self {
-            pico_usd: u64::try_from(usd.0).unwrap_or(u64::MAX / 2),
-            prompt_tokens: usage.prompt_tokens(),
-            read_tokens: usage.cache_read_tokens,
-            output_tokens: usage.output_tokens,
+            pico_usd: u64::try_from(usd.0).unwrap_or(MOST_PICO_USD).min(MOST_PICO_USD),
+            prompt_tokens: tokens(usage.prompt_tokens()),
+            read_tokens: tokens(usage.cache_read_tokens),
+            output_tokens: tokens(usage.output_tokens),
+        }
+    }
+
+    /// Of each part the larger one.
+    pub fn at_least(&self, other: &Amount) -> Self {
+        Self {
+            pico_usd: self.pico_usd.max(other.pico_usd),
+            prompt_tokens: self.prompt_tokens.max(other.prompt_tokens),
+            read_tokens: self.read_tokens.min(other.read_tokens),
+            output_tokens: self.output_tokens.max(other.output_tokens),
+        }
+    }
+
+    /// Both together.
+    pub fn plus(&self, other: &Amount) -> Self {
+        Self {
+            pico_usd: self.pico_usd + other.pico_usd,
+            prompt_tokens: self.prompt_tokens + other.prompt_tokens,
+            read_tokens: self.read_tokens + other.read_tokens,
+            output_tokens: self.output_tokens + other.output_tokens,
         }
     }
 

@@ -12,15 +12,15 @@
 //! let run = Budget::new("run", Limits::usd(0.50)?);
 //! let reservation = run.reserve(&prices.call(100_000, 4_096)?)?; // $0.43644 at the most
 //! let usage = serde_json::json!({ "input_tokens": 3, "cache_read_input_tokens": 99_997, "output_tokens": 200 });
-//! reservation.settle(&Usage::anthropic(&usage)?.usage)?; // $0.0330081
+//! reservation.settle_read(&Usage::anthropic(&usage)?, Sheet::embedded())?; // $0.0330081
 //! assert_eq!((run.spent().usd(), run.held().usd()), (0.0330081, 0.0));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A budget with a journal ([`Budget::with_journal`]) survives a crash. Without one nothing here takes a lock or allocates
-//! between asking and settling. A reservation that is neither settled nor released
-//! gives back what it held when it is dropped, or counts as spent where [`Limits::abandoned_is_spent`] says so: a provider
-//! may bill a call that was abandoned.
+//! A budget with a journal ([`Budget::with_journal`]) survives a crash. One with neither a journal nor windows takes no lock;
+//! one with windows takes a lock that many hold at once, and waits only where a window begins. A reservation that is neither
+//! settled nor released gives back what it held when it is dropped, or counts as spent where [`Limits::abandoned_is_spent`]
+//! says so: a provider may bill a call that was abandoned. One that is kept for ever holds for ever: give calls a timeout.
 
 mod clock;
 mod journal;

@@ -2,13 +2,13 @@
 
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use jiff::Timestamp;
 
-use super::clock::{Clock, SystemClock};
-use super::journal::{Fsync, Journal, JournalError, Recovered};
+use super::clock::{Clock, SystemClock, Window};
+use super::journal::{Fsync, Journal, JournalError, Opened, Recovered};
 use super::limits::{Amount, Limit, Limits};
 use super::meter::Meter;
 use super::prices::Call;
@@ -27,9 +27,11 @@ pub(super) struct Node {
     parent: Option<Arc<Node>>,
     pub limits: Limits,
     clock: Arc<dyn Clock>,
-    begun: Timestamp,
-    /// The number of the window whose spending is counted.
-    window: AtomicU64,
+    /// When it was made, or its window began to be used, ms since 1970.
+    begun_ms: AtomicI64,
+    /// The window, and its number whose spending is counted. Whoever changes the meters holds it for reading, so that a new
+    /// window begins between two changes and not within one.
+    window: Option<(Window, RwLock<u64>)>,
     /// Money, tokens, calls.
     meters: [Meter; 3],
     journal: Option<Journal>,
@@ -75,17 +77,25 @@ impl Node {
         }
     }
 
-    /// Forgets what was spent in a window that is over. Of several threads that notice it, one does it.
-    fn roll(&self) {
-        let Some(window) = self.limits.window else { return };
-        let number = window.number(self.clock.now());
-        let counted = self.window.load(Ordering::Acquire);
-        // a clock that goes back doesn't fill a budget
-        if number > counted
-            && self.window.compare_exchange(counted, number, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    /// Does something in the present window, which begins first where it has to, and hands it the time that decided.
+    fn in_window<R>(&self, work: impl FnOnce(Option<Timestamp>) -> R) -> R {
+        let Some((window, counted)) = &self.window else { return work(None) };
+        let now = self.clock.now();
+        let number = window.number(now);
         {
+            let counted = counted.read().unwrap_or_else(PoisonError::into_inner);
+            // a clock that goes back doesn't fill a budget
+            if number <= *counted {
+                return work(Some(now));
+            }
+        }
+        let mut counted = counted.write().unwrap_or_else(PoisonError::into_inner);
+        if number > *counted {
+            *counted = number;
+            self.begun_ms.store(now.as_millisecond(), Ordering::Release);
             self.meters.iter().for_each(Meter::start_again);
         }
+        work(Some(now))
     }
 
     fn refuse(&self, meter: usize, asked: u64, left: u64) -> Refused {
@@ -100,9 +110,13 @@ impl Node {
 
     /// Sets the worst case aside here, on all meters or on none.
     fn hold(&self, amount: &Amount, priced: bool) -> Result<(), Refused> {
-        self.roll();
+        self.in_window(|_| self.hold_now(amount, priced))
+    }
+
+    fn hold_now(&self, amount: &Amount, priced: bool) -> Result<(), Refused> {
         if let Some(most) = self.limits.time {
-            let passed_s = self.clock.now().duration_since(self.begun).as_secs_f64();
+            let begun_ms = self.begun_ms.load(Ordering::Acquire);
+            let passed_s = (self.clock.now().as_millisecond() - begun_ms) as f64 / 1e3;
             if passed_s >= most.as_secs_f64() {
                 let (budget, left) = (self.name.clone(), most.as_secs_f64());
                 return Err(Refused { budget, limit: Limit::Time, asked: passed_s, left });
@@ -128,44 +142,77 @@ impl Node {
         std::iter::successors(Some(self), |node| node.parent.as_ref())
     }
 
-    /// Writes a reservation down wherever there is a journal; says whose couldn't be written.
+    /// Writes a reservation down wherever there is a journal; where one can't be written, those before it are told that
+    /// nothing came of it.
     fn write_reserved(self: &Arc<Self>, id: u64, amount: &Amount) -> Result<(), Refused> {
-        for node in self.line() {
+        for (above, node) in self.line().enumerate() {
             let Some(journal) = &node.journal else { continue };
             if journal.reserved(id, amount).is_err() {
+                for told in self.line().take(above).filter_map(|node| node.journal.as_ref()) {
+                    let _ = told.released(id);
+                }
                 return Err(Refused { budget: node.name.clone(), limit: Limit::Journal, asked: 0.0, left: 0.0 });
             }
         }
         Ok(())
     }
 
-    /// Gives back what was held. Where that can't be written down, the journal still has it as under way: a restart then
-    /// treats it as abandoned.
+    /// Gives back what was held here.
+    fn give_back(&self, amount: &Amount) {
+        self.in_window(|_| {
+            for (held, meter) in amount.by_meter(self.limits.counted).into_iter().zip(&self.meters) {
+                meter.release(held);
+            }
+        });
+    }
+
+    /// Gives back what was held, here and above. Where that can't be written down, the journal still has it as under way: a
+    /// restart then treats it as abandoned.
     pub fn release(self: &Arc<Self>, id: u64, amount: &Amount) {
         for node in self.line() {
-            if let Some(journal) = &node.journal {
-                let _ = journal.released(id);
-            }
-            for (held, meter) in amount.by_meter(node.limits.counted).into_iter().zip(&node.meters) {
-                meter.release(held);
+            node.release_here(id, amount);
+        }
+    }
+
+    fn release_here(&self, id: u64, amount: &Amount) {
+        if let Some(journal) = &self.journal {
+            let _ = journal.released(id);
+        }
+        self.give_back(amount);
+    }
+
+    /// A call that was neither settled nor released: it counts where an abandoned call is to count.
+    pub fn abandon(self: &Arc<Self>, id: u64, amount: &Amount) {
+        for node in self.line() {
+            if node.limits.abandoned_is_spent {
+                node.settle_here(id, amount, amount);
+            } else {
+                node.release_here(id, amount);
             }
         }
     }
 
+    /// Returns whether it is overrun now, and whether its journal has it.
+    fn settle_here(&self, id: u64, held: &Amount, used: &Amount) -> (bool, bool) {
+        self.in_window(|now| {
+            let now = || now.unwrap_or_else(|| self.clock.now());
+            let written = self.journal.as_ref().is_none_or(|journal| journal.settled(id, used, now()).is_ok());
+            let mut over = false;
+            let amounts = held.by_meter(self.limits.counted).into_iter().zip(used.by_meter(self.limits.counted));
+            for (index, ((held, used), meter)) in amounts.zip(&self.meters).enumerate() {
+                meter.settle(held, used);
+                over |= used > held && self.limit(index).is_some_and(|limit| meter.committed() > limit);
+            }
+            (over, written)
+        })
+    }
+
     /// Returns whether one of the budgets is overrun now, and whether all journals have it.
     pub fn settle(self: &Arc<Self>, id: u64, held: &Amount, used: &Amount) -> (bool, bool) {
-        let (mut over, mut written) = (false, true);
-        for node in self.line() {
-            if let Some(journal) = &node.journal {
-                written &= journal.settled(id, used, node.clock.now()).is_ok();
-            }
-            let amounts = held.by_meter(node.limits.counted).into_iter().zip(used.by_meter(node.limits.counted));
-            for (index, ((held, used), meter)) in amounts.zip(&node.meters).enumerate() {
-                meter.settle(held, used);
-                over |= used > held && node.limit(index).is_some_and(|limit| meter.committed() > limit);
-            }
-        }
-        (over, written)
+        self.line().fold((false, true), |(over, written), node| {
+            let here = node.settle_here(id, held, used);
+            (over || here.0, written && here.1)
+        })
     }
 }
 
@@ -186,7 +233,7 @@ impl Budget {
     /// A budget that writes down what it does and goes on from what a journal says was spent.
     ///
     /// # Errors
-    /// Where the file can't be read or written, is another version's, or has a broken line that isn't its last.
+    /// Where the file can't be read or written, is in use, is another version's, or has a broken line that isn't its last.
     pub fn with_journal(
         name: &str,
         limits: Limits,
@@ -194,11 +241,13 @@ impl Budget {
         fsync: Fsync,
         clock: Arc<dyn Clock>,
     ) -> Result<(Self, Recovered), JournalError> {
-        let Limits { counted, window, abandoned_is_spent, .. } = limits;
-        let (journal, recovered, spent) = Journal::open(path, fsync, counted, window, clock.now(), abandoned_is_spent)?;
+        let Opened { journal, recovered, sums, window_number } = Journal::open(path, fsync, &limits, clock.now())?;
         let mut node = Self::node(name, limits, clock, None);
         node.journal = Some(journal);
-        for (meter, spent) in node.meters.iter().zip(spent) {
+        if let Some((_, counted)) = &mut node.window {
+            *counted = RwLock::new(window_number);
+        }
+        for (meter, spent) in node.meters.iter().zip(sums) {
             meter.recover(spent);
         }
         Ok((Self { node: Arc::new(node) }, recovered))
@@ -215,10 +264,11 @@ impl Budget {
     }
 
     fn node(name: &str, limits: Limits, clock: Arc<dyn Clock>, parent: Option<Arc<Node>>) -> Node {
-        let begun = clock.now();
-        let window = AtomicU64::new(limits.window.map_or(0, |window| window.number(begun)));
+        let now = clock.now();
+        let window = limits.window.map(|window| (window, RwLock::new(window.number(now))));
         let (name, meters) = (name.to_owned(), Default::default());
-        Node { name, parent, limits, clock, begun, window, meters, journal: None }
+        let begun_ms = AtomicI64::new(now.as_millisecond());
+        Node { name, parent, limits, clock, begun_ms, window, meters, journal: None }
     }
 
     /// Sets aside what a call may use at most, here and in every budget above, or nowhere. While it tries, others may see
@@ -230,55 +280,58 @@ impl Budget {
         let (amount, priced) = (call.worst(), call.is_priced());
         for (above, node) in self.node.line().enumerate() {
             if let Err(refused) = node.hold(&amount, priced) {
-                for held in self.node.line().take(above) {
-                    for (part, meter) in amount.by_meter(held.limits.counted).into_iter().zip(&held.meters) {
-                        meter.release(part);
-                    }
-                }
+                self.node.line().take(above).for_each(|held| held.give_back(&amount));
                 return Err(refused);
             }
         }
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        let reservation = Reservation::new(self.node.clone(), id, amount, call.prices());
         if let Err(refused) = self.node.write_reserved(id, &amount) {
-            reservation.release();
+            self.node.line().for_each(|held| held.give_back(&amount));
             return Err(refused);
         }
-        Ok(reservation)
+        Ok(Reservation::new(self.node.clone(), id, amount, call.prices()))
     }
 
     /// What calls that are over have cost; in the present window, where there are windows.
     pub fn spent(&self) -> PicoUsd {
-        self.node.roll();
-        PicoUsd(i128::from(self.node.meters[0].spent()))
+        PicoUsd(i128::from(self.read(0).0))
     }
 
     /// What is set aside for calls under way.
     pub fn held(&self) -> PicoUsd {
-        let meter = &self.node.meters[0];
-        PicoUsd(i128::from(meter.committed().saturating_sub(meter.spent())))
+        let (spent, committed) = self.read(0);
+        PicoUsd(i128::from(committed.saturating_sub(spent)))
     }
 
     /// What is left of the money here, not counting what is set aside; `None` where money isn't limited.
     pub fn left(&self) -> Option<PicoUsd> {
-        self.node.roll();
         let limit = self.node.limit(0)?;
-        Some(PicoUsd(i128::from(limit.saturating_sub(self.node.meters[0].committed()))))
+        Some(PicoUsd(i128::from(limit.saturating_sub(self.read(0).1))))
+    }
+
+    /// Spent and set aside together: what never rises above the limit.
+    pub fn committed(&self) -> PicoUsd {
+        PicoUsd(i128::from(self.read(0).1))
     }
 
     /// Tokens of calls that are over, of the kinds that are counted.
     pub fn spent_tokens(&self) -> u64 {
-        self.node.meters[1].spent()
+        self.read(1).0
     }
 
     /// Calls that are over.
     pub fn spent_calls(&self) -> u64 {
-        self.node.meters[2].spent()
+        self.read(2).0
     }
 
     /// Calls under way.
     pub fn held_calls(&self) -> u64 {
-        let meter = &self.node.meters[2];
-        meter.committed().saturating_sub(meter.spent())
+        let (spent, committed) = self.read(2);
+        committed.saturating_sub(spent)
+    }
+
+    /// (spent, committed) of a meter in the present window.
+    fn read(&self, meter: usize) -> (u64, u64) {
+        self.node.in_window(|_| (self.node.meters[meter].spent(), self.node.meters[meter].committed()))
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::civil::Date;
 
-use super::limits::Amount;
+use super::limits::{Amount, MOST_TOKENS};
 use crate::price::{PicoUsd, PriceError, Row, Sheet, Tariff, Usage};
 
 /// A model's prices on a day. Clones share them.
@@ -54,9 +54,6 @@ pub enum CallError {
     #[error("a call of {0} tokens is beyond any price")]
     Absurd(u64),
 }
-
-/// Beyond any call.
-const MOST_TOKENS: u64 = 1_000_000_000_000;
 
 /// The largest number up to `most` that fits, where all smaller ones fit too.
 fn largest(most: u64, fits: impl Fn(u64) -> bool) -> Option<u64> {
@@ -146,9 +143,16 @@ impl Prices {
 impl Call {
     /// A call of a model whose prices aren't known: a budget of money refuses it unless it is told to let it through, and
     /// counts it as $0 then.
-    pub fn unpriced(prompt_tokens: u64, max_output: u64) -> Self {
+    ///
+    /// # Errors
+    /// Where it has more tokens than any call.
+    pub fn unpriced(prompt_tokens: u64, max_output: u64) -> Result<Self, CallError> {
+        let tokens = prompt_tokens.saturating_add(max_output);
+        if tokens > MOST_TOKENS {
+            return Err(CallError::Absurd(tokens));
+        }
         let worst = Amount { pico_usd: 0, prompt_tokens, read_tokens: 0, output_tokens: max_output };
-        Self { worst, prices: None }
+        Ok(Self { worst, prices: None })
     }
 
     /// The most that it can cost.

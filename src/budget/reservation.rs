@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::limits::Amount;
 use super::node::Node;
 use super::prices::Prices;
-use crate::price::{PicoUsd, PriceError, Usage};
+use crate::price::{PicoUsd, PriceError, Service, Sheet, Usage, UsageRead};
 
 /// An amount that is set aside. It is given back exactly once: by settling, by releasing, or when it is dropped.
 #[derive(Debug)]
@@ -32,10 +32,16 @@ pub struct Settled {
     pub written: bool,
 }
 
-/// A call whose usage has no price. It counts as spent with all that was set aside for it.
+/// A call whose usage has no price. It counts as spent with all that was set aside for it, and with more where it surely
+/// used more.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the usage can't be billed, so the worst case counts: {0}")]
-pub struct SettleError(#[from] pub PriceError);
+#[error("the usage can't be billed, so at least the worst case counts: {why}")]
+pub struct SettleError {
+    /// Which price isn't known.
+    pub why: PriceError,
+    /// What was counted.
+    pub settled: Settled,
+}
 
 impl Reservation {
     pub(super) fn new(node: Arc<Node>, id: u64, worst: Amount, prices: Option<Prices>) -> Self {
@@ -52,16 +58,48 @@ impl Reservation {
     /// # Errors
     /// Where the usage needs a price that isn't known; the worst case counts as spent then.
     pub fn settle(mut self, usage: &Usage) -> Result<Settled, SettleError> {
-        let cost = match &self.prices {
-            Some(prices) => prices.cost(usage),
-            None => Ok(PicoUsd(0)),
-        };
-        match cost {
-            Ok(usd) => Ok(self.settle_as(&Amount::of(usage, usd))),
-            Err(error) => {
-                let worst = self.worst;
-                self.settle_as(&worst);
-                Err(error.into())
+        let cost = self.prices.as_ref().map_or(Ok(PicoUsd(0)), |prices| prices.cost(usage));
+        self.settle_cost(&[(usage, cost)])
+    }
+
+    /// The same of a usage as it was read, with the further requests that were made on the way: each at the prices of its own
+    /// model, which is looked up in the sheet.
+    ///
+    /// # Errors
+    /// As [`Reservation::settle`].
+    pub fn settle_read(mut self, read: &UsageRead, sheet: &Sheet) -> Result<Settled, SettleError> {
+        let own = |usage: &Usage| self.prices.as_ref().map_or(Ok(PicoUsd(0)), |prices| prices.cost(usage));
+        let mut parts = vec![(&read.usage, own(&read.usage))];
+        for also in &read.also {
+            let cost = match &also.model {
+                Some(model) => sheet.cost(model, &also.usage, None).map(|bill| bill.total()),
+                None => own(&also.usage),
+            };
+            parts.push((&also.usage, cost));
+        }
+        self.settle_cost(&parts)
+    }
+
+    /// Settles what several requests used; where one of them has no price, at least the worst case.
+    fn settle_cost(&mut self, parts: &[(&Usage, Result<PicoUsd, PriceError>)]) -> Result<Settled, SettleError> {
+        let (mut total, mut unknown) = (Amount::default(), None);
+        for (usage, cost) in parts {
+            let usd = match cost {
+                Ok(usd) => *usd,
+                Err(why) => {
+                    unknown = Some(why.clone());
+                    // a service without a price costs no less than the ordinary one
+                    let ordinary = Usage { service: Service::Standard, ..(*usage).clone() };
+                    self.prices.as_ref().and_then(|prices| prices.cost(&ordinary).ok()).unwrap_or_default()
+                }
+            };
+            total = total.plus(&Amount::of(usage, usd));
+        }
+        match unknown {
+            None => Ok(self.settle_as(&total)),
+            Some(why) => {
+                let settled = self.settle_as(&total.at_least(&self.worst));
+                Err(SettleError { why, settled })
             }
         }
     }
@@ -84,11 +122,8 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        let Some(node) = self.node.take() else { return };
-        if node.limits.abandoned_is_spent {
-            node.settle(self.id, &self.worst, &self.worst);
-        } else {
-            node.release(self.id, &self.worst);
+        if let Some(node) = self.node.take() {
+            node.abandon(self.id, &self.worst);
         }
     }
 }

@@ -9,7 +9,7 @@ use super::reader::{At, Reader, Sink, complain, whole, word};
 use super::tools::retry;
 use super::tree::{Span, Table};
 use crate::dist::Dist;
-use crate::model::{Herd, Resource};
+use crate::model::{Herd, Jitter, Resource, Retry};
 
 /// The most clients: each has a stream of its own.
 const MOST_CLIENTS: u64 = 50_000;
@@ -74,6 +74,19 @@ pub(super) fn check_alone(root: &Table, sink: &Sink) {
     }
 }
 
+/// Time is counted in nanoseconds.
+const A_MOMENT_S: f64 = 1e-9;
+
+/// Whether all waits of a client that is turned away are of no length.
+fn never_waits(retry: &Retry) -> bool {
+    let spread_s = match retry.jitter {
+        Jitter::Plus { spread_s, .. } => spread_s,
+        _ => 0.0,
+    };
+    let capped = !matches!(retry.jitter, Jitter::Plus { capped: false, .. });
+    (retry.rejected_base_s.min(retry.cap_s) + spread_s < A_MOMENT_S) || (capped && retry.cap_s < A_MOMENT_S)
+}
+
 /// The herd, if the file has one.
 pub(super) fn herd(raw: &Raw, sink: &Sink) -> Option<Herd> {
     let herd = raw.herd.as_ref()?;
@@ -118,10 +131,17 @@ pub(super) fn herd(raw: &Raw, sink: &Sink) -> Option<Herd> {
     if raw.retry.attempts.is_none() && raw.retry.preset.is_none() {
         retry.attempts = u32::MAX;
     }
-    Some(Herd {
-        clients: herd.clients.map_or(1, |at| at.value),
-        resource,
-        network_s: herd.network.as_ref().map_or_else(|| Dist::constant(0.0), |at| at.value.clone()),
-        retry,
-    })
+    let network_s = herd.network.as_ref().map_or_else(|| Dist::constant(0.0), |at| at.value.clone());
+    let turns_away = matches!(resource, Resource::Queue { places, .. } if places < u64::MAX);
+    if turns_away && retry.attempts == u32::MAX && never_waits(&retry) && network_s.mean() < A_MOMENT_S {
+        let text = "a client that is turned away would ask again at once, and never come to an end";
+        let mistake = Mistake::at(herd.span, text.to_owned()).label("no time passes between two attempts");
+        complain(
+            sink,
+            mistake.help(
+                "let messages take time (network), let clients wait (base and cap in [retry]), or limit attempts",
+            ),
+        );
+    }
+    Some(Herd { clients: herd.clients.map_or(1, |at| at.value), resource, network_s, retry })
 }

@@ -66,31 +66,40 @@ impl<D: Draws> Under<'_, D> {
     fn ask(&mut self, client: u32, now_ns: u64) {
         self.clients[client as usize].begun_ns = now_ns;
         let message_ns = self.message(client);
-        self.plan(now_ns + message_ns, client, What::Asks);
+        self.plan(now_ns.saturating_add(message_ns), client, What::Asks);
     }
 
-    /// The client hears that it is done.
+    fn deadline_ns(&self) -> u64 {
+        ns(self.herd.retry.deadline_s)
+    }
+
+    fn ends(&mut self, at_ns: u64) {
+        self.last_ns = self.last_ns.max(at_ns);
+    }
+
+    /// The client hears that it is done, or has given up before.
     fn done(&mut self, client: u32, now_ns: u64) {
-        let message_ns = self.message(client);
-        self.last_ns = self.last_ns.max(now_ns + message_ns);
+        let heard_ns = now_ns.saturating_add(self.message(client));
+        self.gave_up += u64::from(heard_ns > self.deadline_ns());
+        self.ends(heard_ns.min(self.deadline_ns()));
     }
 
     /// The client hears that it failed, waits and asks again, or gives up.
-    fn failed(&mut self, client: u32, now_ns: u64) {
-        let heard_ns = now_ns + self.message(client);
+    fn failed(&mut self, client: u32, now_ns: u64, rejected: bool) {
+        let heard_ns = now_ns.saturating_add(self.message(client));
         let retry = &self.herd.retry;
         let own = &mut self.clients[client as usize];
         let took_s = (heard_ns - own.begun_ns) as f64 / 1e9;
-        let end = AttemptEnd { took_s, executions: 1, answered: false, rejected: false };
+        let end = AttemptEnd { took_s, executions: 1, answered: false, rejected };
         if own.attempts.attempted(retry, end) == Progress::Wait {
             let wait_s = own.attempts.draw_wait(retry, &mut own.waits);
             if own.attempts.waited(retry, wait_s) == Progress::Attempt {
-                return self.ask(client, heard_ns + ns(wait_s));
+                return self.ask(client, heard_ns.saturating_add(ns(wait_s)));
             }
         }
-        let own = &self.clients[client as usize];
+        let in_time = own.attempts.elapsed_s < retry.deadline_s;
         self.gave_up += 1;
-        self.last_ns = self.last_ns.max(heard_ns.max(ns(own.attempts.elapsed_s)));
+        self.ends(if in_time { heard_ns } else { self.deadline_ns() });
     }
 }
 
@@ -137,15 +146,15 @@ fn optimistic<D: Draws>(under: &mut Under<'_, D>) {
     while let Some(Reverse((now_ns, _, client, what))) = under.events.pop() {
         if what == What::Asks {
             under.clients[client as usize].version = version;
-            let both_ns = under.message(client) + under.message(client);
-            under.plan(now_ns + both_ns, client, What::Writes);
+            let both_ns = under.message(client).saturating_add(under.message(client));
+            under.plan(now_ns.saturating_add(both_ns), client, What::Writes);
         } else {
             under.calls += 1;
             if under.clients[client as usize].version == version {
                 version += 1;
                 under.done(client, now_ns);
             } else {
-                under.failed(client, now_ns);
+                under.failed(client, now_ns, false);
             }
         }
     }
@@ -158,16 +167,16 @@ fn queue<D: Draws>(under: &mut Under<'_, D>, servers: u64, places: u64, mut serv
             under.calls += 1;
             if busy < servers {
                 busy += 1;
-                under.plan(now_ns + service_ns(), client, What::Served);
+                under.plan(now_ns.saturating_add(service_ns()), client, What::Served);
             } else if (waiting.len() as u64) < places {
                 waiting.push_back(client);
             } else {
-                under.failed(client, now_ns);
+                under.failed(client, now_ns, true);
             }
         } else {
             under.done(client, now_ns);
             match waiting.pop_front() {
-                Some(next) => under.plan(now_ns + service_ns(), next, What::Served),
+                Some(next) => under.plan(now_ns.saturating_add(service_ns()), next, What::Served),
                 None => busy -= 1,
             }
         }

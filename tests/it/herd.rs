@@ -1,5 +1,7 @@
 //! `[herd]`: the published figures of backoff with many clients, and herds that can be counted by hand.
 
+use std::path::Path;
+
 use agent_sim::scenario::{Request, Scenario};
 use agent_sim::simulate::{Answer, Options, Silent, simulate};
 use agent_sim::stats::Estimate;
@@ -94,8 +96,28 @@ fn a_queue_can_be_counted_by_hand() {
     assert_eq!((calls, time_s), (20.0 + (14.0 * 15.0 / 2.0), 0.2));
     // who may ask once only gives up
     assert_eq!(counted(&["herd.queue=0", "retry.attempts=1"]), (20.0, 0.01, Some(19.0)));
-    // and so does who has waited long enough: asks at 0, 10, 20 ms, and none after the deadline of 25 ms
-    assert_eq!(counted(&["herd.queue=0", "retry.deadline=25ms"]), (20.0 + 19.0 + 18.0, 0.03, Some(17.0)));
+    // and so does who has waited long enough: all ask at 0, 10 and 20 ms, and who is served until 30 ms hears nothing of it
+    // after 25 ms
+    assert_eq!(counted(&["herd.queue=0", "retry.deadline=25ms"]), (20.0 + 19.0 + 18.0, 0.025, Some(18.0)));
+    // who waits for a server is served all the same
+    assert_eq!(counted(&["retry.deadline=25ms"]), (20.0, 0.025, Some(18.0)));
+    assert_eq!(counted(&["retry.deadline=200ms"]), (20.0, 0.2, Some(0.0)));
+}
+
+#[test]
+fn a_herd_that_would_never_end_is_refused() {
+    let refused = |sets: &[&str]| {
+        let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+        let request = Request { sets: &sets, ..Request::default() };
+        Scenario::parse(QUEUE, "herd.toml", Path::new(""), &request).err().map(|error| error.to_string())
+    };
+    let text = refused(&["herd.queue=3", "retry.base=0s"]).unwrap();
+    assert!(text.contains("would ask again at once, and never come to an end"), "{text}");
+    assert!(refused(&["herd.queue=3", "retry.cap=0s"]).is_some());
+    for ends in ["herd.network=1ms", "retry.attempts=5", "herd.queue=off", "retry.base=1us"] {
+        let base = if ends.contains("base") { "retry.cap=1s" } else { "retry.base=0s" };
+        assert_eq!(refused(&["herd.queue=3", base, ends]), None, "{ends}");
+    }
 }
 
 #[test]

@@ -76,6 +76,10 @@ impl Compare {
             (_, Format::Json) => report::compare_json(&comparison).map_err(|e| Error::Output(e.into()))?,
             (_, Format::Terminal) => report::compare_terminal(&comparison, Style::Colour),
         })?;
-        Ok(threshold_code(&comparison.answers, self.strict))
+        let not_kept = comparison.answers.iter().enumerate().flat_map(|(way, answer)| {
+            let name = report::way_name(&comparison, way);
+            report::not_kept(answer, self.strict).into_iter().map(move |text| format!("{name}: {text}"))
+        });
+        Ok(threshold_code(not_kept))
     }
 }

@@ -67,7 +67,7 @@ impl Run {
             Format::Json => json(slice::from_ref(&answer))?,
             Format::Markdown => report::markdown(&answer),
         })?;
-        Ok(threshold_code([&answer], self.strict))
+        Ok(threshold_code(report::not_kept(&answer, self.strict)))
     }
 }
 

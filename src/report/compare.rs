@@ -10,7 +10,7 @@ use crate::simulate::{Answer, Comparison, Pair};
 use crate::stats::{Estimate, Metric, Paired, Unit, is_decided};
 
 /// What a way is called: the strategy's name, or the file's where two files are compared.
-pub(super) fn way_name(comparison: &Comparison, way: usize) -> String {
+pub fn way_name(comparison: &Comparison, way: usize) -> String {
     let stem = |answer: &Answer| {
         let path = std::path::Path::new(&answer.scenario.file);
         path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())

@@ -17,7 +17,7 @@ mod wording;
 
 pub use budgets::{budget_json, budget_terminal};
 pub use checks::checks_text;
-pub use compare::{compare_markdown, compare_terminal};
+pub use compare::{compare_markdown, compare_terminal, way_name};
 pub use format::{count, money, percent, seconds, whole};
 pub use json::{SCHEMA, compare_json, json};
 pub use levers::{levers_json, levers_markdown, levers_terminal};
@@ -27,6 +27,7 @@ pub use reserve::{ReserveAnswer, reserve_json, reserve_terminal};
 pub use solve::{solve_json, solve_terminal};
 pub use sweep::{sweep_csv, sweep_json, sweep_terminal};
 pub use terminal::terminal;
+pub use wording::not_kept;
 
 /// Whether headings and warnings stand out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

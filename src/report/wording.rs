@@ -357,26 +357,33 @@ pub(super) fn share_with_interval(estimate: &Estimate) -> String {
     }
 }
 
+/// The thresholds that an answer doesn't keep, in words; with `strict` also those of which its intervals leave a doubt.
+pub fn not_kept(answer: &Answer, strict: bool) -> Vec<String> {
+    let fails = |threshold: &Threshold| {
+        let verdict = threshold.judge(&answer.summary);
+        if verdict.undecided { strict } else { !verdict.pass }
+    };
+    let thresholds = answer.scenario.run.thresholds.iter().zip(threshold_texts(answer));
+    thresholds.filter(|(threshold, _)| fails(threshold)).map(|(_, (.., text))| text).collect()
+}
+
 /// One threshold: (whether it is kept, whether that is sure, the sentence).
 pub(super) fn threshold_texts(answer: &Answer) -> Vec<(bool, bool, String)> {
     let judged = |threshold: &Threshold| {
         let verdict = threshold.judge(&answer.summary);
-        let word = match (verdict.got, verdict.pass, verdict.undecided) {
-            (None, ..) => "there were no values",
-            (_, true, false) => "kept",
-            (_, false, false) => "NOT kept",
-            (_, true, true) => "kept, but its interval reaches over the bound: undecided",
-            (_, false, true) => "NOT kept, but its interval reaches over the bound: undecided",
+        let shown = |x: f64| threshold.unit().map_or_else(|| number(x), |unit| value(unit, x));
+        let word = if verdict.pass { "kept" } else { "NOT kept" };
+        let what = match verdict.got {
+            None => "there were no values".to_owned(),
+            Some(got) => {
+                let [low, high] = verdict.ci95;
+                let interval =
+                    if high > low { format!(" ({} … {})", shown(low), shown(high)) } else { String::new() };
+                let doubt = if verdict.undecided { ", but its interval reaches over the bound: undecided" } else { "" };
+                format!("{word}, at {}{interval}{doubt}", shown(got))
+            }
         };
-        let got = verdict.got.map_or_else(String::new, |got| {
-            let interval = if verdict.ci95[1] > verdict.ci95[0] {
-                format!(" ({} … {})", number(verdict.ci95[0]), number(verdict.ci95[1]))
-            } else {
-                String::new()
-            };
-            format!("{}{interval}: ", number(got))
-        });
-        let text = format!("{} {}: {got}{word}", threshold.metric, threshold.want);
+        let text = format!("{} {}: {what}", threshold.metric, threshold.want);
         (verdict.pass, !verdict.undecided && verdict.got.is_some(), text)
     };
     answer.scenario.run.thresholds.iter().map(judged).collect()

@@ -63,7 +63,7 @@ pub struct Sizing {
     pub sessions: u64,
     /// The bound on a call's output that was taken.
     pub max_output: u64,
-    /// [`THROUGH`].
+    /// What lets 95, 99 and 99.9 % of sessions through.
     pub needed: Vec<Needed>,
     /// The curve.
     pub rows: Vec<BudgetRow>,

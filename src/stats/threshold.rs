@@ -1,5 +1,6 @@
 //! What a number of an answer may be at most, or has to be at least.
 
+use super::metric::Unit;
 use super::statistic::{Statistic, StatisticError};
 use super::summary::Summary;
 use crate::model::Model;
@@ -103,6 +104,11 @@ impl Threshold {
         let bound = failing.bound.opposite();
         let number = want.trim_start_matches(['<', '>', '=']).trim();
         Ok(Self { want: format!("{} {number}", bound.sign()), bound, ..failing })
+    }
+
+    /// The unit of what it bounds; a rate has none.
+    pub fn unit(&self) -> Option<Unit> {
+        self.statistic.unit()
     }
 
     /// Whether it says anything about a model.

@@ -343,7 +343,10 @@ fn thresholds_decide_the_exit_code() {
     assert_eq!(code(&["--fail-if", "cost_usd.p95 > 100", "--fail-if", "latency_s.mean<0"]), Some(0));
     let dear = run(&["--fail-if", "cost_usd.mean >= 0.1"]);
     assert_eq!(dear.status.code(), Some(3));
-    assert!(out(&dear).contains("cost_usd.mean < 0.1: ") && out(&dear).contains("NOT kept"), "{}", out(&dear));
+    assert!(out(&dear).contains("cost_usd.mean < 0.1: NOT kept, at $"), "{}", out(&dear));
+    // a job that only keeps what went wrong sees why it stopped
+    assert!(err(&dear).starts_with("threshold: cost_usd.mean < 0.1: NOT kept, at $"), "{}", err(&dear));
+    assert_eq!(err(&run(&["--fail-if", "cost_usd.p95 > 100"])), "");
     // as close as the mean itself: the interval reaches over it
     let json: serde_json::Value = serde_json::from_slice(&run(&["--format", "json"]).stdout).unwrap();
     let mean = json["strategies"][0]["metrics"]["cost_usd"]["mean"].as_f64().unwrap();
@@ -371,7 +374,8 @@ fn thresholds_decide_the_exit_code() {
     let compared =
         agent_sim(&["compare", "scenarios/fifty-turns.toml", "--sessions", "500", "--fail-if", "cost_usd.mean > 2"]);
     assert_eq!(compared.status.code(), Some(3));
-    assert!(out(&compared).contains("uncached: cost_usd.mean <= 2: 4.65: NOT kept"), "{}", out(&compared));
+    let said = "uncached: cost_usd.mean <= 2: NOT kept, at $4.65";
+    assert!(out(&compared).contains(said) && err(&compared).contains(said), "{}", err(&compared));
 }
 
 #[test]

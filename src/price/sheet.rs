@@ -166,6 +166,32 @@ pub struct MissingPrice {
 }
 
 impl Row {
+    /// A row that says nothing but its prices.
+    pub(crate) fn bare(provider: &str, model: &str, input: PicoUsdPerToken, output: PicoUsdPerToken) -> Self {
+        Self {
+            provider: provider.to_owned(),
+            model: model.to_owned(),
+            from: None,
+            input,
+            output,
+            read: None,
+            writes: Lifetimes::default(),
+            tiers: Vec::new(),
+            storage_hour: None,
+            batch: None,
+            flex: None,
+            context_tokens: None,
+            max_output_tokens: None,
+            min_cacheable_tokens: 0,
+            hit_granularity_tokens: 1,
+            thinking_in_output: provider != "google",
+            retires: None,
+            source: String::new(),
+            source_date: String::new(),
+            notes: String::new(),
+        }
+    }
+
     /// The tariff of calls that don't cache (`None`), or that write both prefix and messages with the given lifetime
     /// in seconds.
     ///

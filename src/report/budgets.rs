@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::Style;
 use super::format::{money, percent, table, whole};
-use super::json::PriceSheet;
+use super::json::{Head, PriceSheet};
 use super::wording::{price_sentence, sessions_text};
 use crate::simulate::{BudgetRow, Needed, OutputRow, Sizing};
 use crate::stats::Estimate;
@@ -95,12 +95,8 @@ pub fn budget_terminal(sizing: &Sizing, style: Style) -> String {
 
 #[derive(Serialize)]
 struct BudgetReport<'a> {
-    schema: &'static str,
-    version: &'static str,
-    title: &'a str,
-    file: &'a str,
-    seed: u64,
-    sessions: u64,
+    #[serde(flatten)]
+    head: Head<'a>,
     max_output: u64,
     price_sheet: PriceSheet,
     needed: Vec<NeededReport>,
@@ -161,12 +157,7 @@ pub fn budget_json(sizing: &Sizing) -> Result<String, serde_json::Error> {
     };
     let scenario = &sizing.scenario;
     let report = BudgetReport {
-        schema: "agent-sim.budget/1",
-        version: env!("CARGO_PKG_VERSION"),
-        title: &scenario.title,
-        file: &scenario.file,
-        seed: scenario.run.seed,
-        sessions: sizing.sessions,
+        head: Head::of("agent-sim.budget/1", scenario, sizing.sessions),
         max_output: sizing.max_output,
         price_sheet: PriceSheet::of(scenario.price_sheet()),
         needed: sizing.needed.iter().map(needed).collect(),

@@ -7,6 +7,7 @@ use super::system::paths;
 use super::wording::{budget_rows, class_shares, duplicates_by_tool, longest_path, month, outcome_name};
 use crate::model::Loading;
 use crate::price::Sheet;
+use crate::scenario::Scenario;
 use crate::simulate::{Answer, Comparison, Pair, ServerCosts};
 use crate::stats::{Estimate, Metric, MetricSummary, Paired, Threshold, Verdict, quantile_name};
 
@@ -76,6 +77,24 @@ struct About {
     prices: Option<Prices>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
+}
+
+/// How a report begins.
+#[derive(Serialize)]
+pub(super) struct Head<'a> {
+    schema: &'static str,
+    version: &'static str,
+    title: &'a str,
+    file: &'a str,
+    seed: u64,
+    sessions: u64,
+}
+
+impl<'a> Head<'a> {
+    pub fn of(schema: &'static str, scenario: &'a Scenario, sessions: u64) -> Self {
+        let (title, file, seed) = (&scenario.title, &scenario.file, scenario.run.seed);
+        Self { schema, version: env!("CARGO_PKG_VERSION"), title, file, seed, sessions }
+    }
 }
 
 /// Whoever has the same sheet and day has the same prices.

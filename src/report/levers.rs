@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::Style;
 use super::compare::{change_text, escape};
 use super::format::table;
-use super::json::PriceSheet;
+use super::json::{Head, PriceSheet};
 use super::sweep::shown;
 use super::wording::{price_sentence, sessions_text, value};
 use crate::simulate::{Effect, Pulled, RANKED_QUANTILE, Ranking};
@@ -265,12 +265,8 @@ pub fn levers_markdown(ranking: &Ranking) -> String {
 
 #[derive(Serialize)]
 struct LeversReport<'a> {
-    schema: &'static str,
-    version: &'static str,
-    title: &'a str,
-    file: &'a str,
-    seed: u64,
-    sessions: u64,
+    #[serde(flatten)]
+    head: Head<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sessions_per_month: Option<u64>,
     price_sheet: PriceSheet,
@@ -390,12 +386,7 @@ pub fn levers_json(ranking: &Ranking) -> Result<String, serde_json::Error> {
         })
         .collect();
     let report = LeversReport {
-        schema: "agent-sim.levers/1",
-        version: env!("CARGO_PKG_VERSION"),
-        title: &scenario.title,
-        file: &scenario.file,
-        seed: scenario.run.seed,
-        sessions: ranking.base.summary.sessions,
+        head: Head::of("agent-sim.levers/1", scenario, ranking.base.summary.sessions),
         sessions_per_month: scenario.sessions_per_month,
         price_sheet: PriceSheet::of(scenario.price_sheet()),
         levers,

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::Style;
 use super::format::{number, percent, seconds, table, whole};
-use super::json::PriceSheet;
+use super::json::{Head, PriceSheet};
 use super::prices::sheet_line;
 use super::sweep::{shown, signed};
 use super::wording::sessions_text;
@@ -240,12 +240,8 @@ pub fn solve_terminal(solution: &Solution, style: Style) -> String {
 
 #[derive(Serialize)]
 struct SolveReport<'a> {
-    schema: &'static str,
-    version: &'static str,
-    title: &'a str,
-    file: &'a str,
-    seed: u64,
-    sessions: u64,
+    #[serde(flatten)]
+    head: Head<'a>,
     price_sheet: PriceSheet,
     question: &'a str,
     key: &'a str,
@@ -321,12 +317,7 @@ pub fn solve_json(solution: &Solution) -> Result<String, serde_json::Error> {
     };
     let scenario = &solution.scenario;
     let report = SolveReport {
-        schema: "agent-sim.solve/1",
-        version: env!("CARGO_PKG_VERSION"),
-        title: &scenario.title,
-        file: &scenario.file,
-        seed: scenario.run.seed,
-        sessions: solution.sessions,
+        head: Head::of("agent-sim.solve/1", scenario, solution.sessions),
         price_sheet: PriceSheet::of(scenario.price_sheet()),
         question: &solution.question.text,
         key: &solution.unknown.key,

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::Style;
 use super::format::{number, percent, table};
-use super::json::PriceSheet;
+use super::json::{Head, PriceSheet};
 use super::wording::{sessions_text, value};
 use crate::simulate::{Sweep, SweepPoint};
 use crate::stats::{Estimate, Rate, Reading, Statistic, Unit, is_decided};
@@ -173,12 +173,8 @@ pub fn sweep_csv(sweep: &Sweep) -> Result<String, csv::Error> {
 
 #[derive(Serialize)]
 struct SweepReport<'a> {
-    schema: &'static str,
-    version: &'static str,
-    title: &'a str,
-    file: &'a str,
-    seed: u64,
-    sessions: u64,
+    #[serde(flatten)]
+    head: Head<'a>,
     price_sheet: PriceSheet,
     points: Vec<PointReport<'a>>,
 }
@@ -208,12 +204,11 @@ pub fn sweep_json(sweep: &Sweep) -> Result<String, serde_json::Error> {
         })
         .collect();
     let report = SweepReport {
-        schema: "agent-sim.sweep/1",
-        version: env!("CARGO_PKG_VERSION"),
-        title: &sweep.scenario.title,
-        file: &sweep.scenario.file,
-        seed: sweep.scenario.run.seed,
-        sessions: sweep.points.first().map_or(0, |point| point.summary.sessions),
+        head: Head::of(
+            "agent-sim.sweep/1",
+            &sweep.scenario,
+            sweep.points.first().map_or(0, |point| point.summary.sessions),
+        ),
         price_sheet: PriceSheet::of(sweep.scenario.price_sheet()),
         points,
     };

@@ -202,26 +202,10 @@ fn overridden(raw: &Raw, row: Option<&Row>, sink: &Sink) -> Option<Row> {
     let own_writes = any.is_some() || !by_seconds.is_empty();
     let Some(row) = row else {
         return Some(Row {
-            provider: String::new(),
-            model: "the scenario's [price]".to_owned(),
-            from: None,
-            input,
-            output,
             read,
             writes: Lifetimes { any, by_seconds },
-            tiers: Vec::new(),
-            storage_hour: None,
-            batch: None,
-            flex: None,
-            context_tokens: None,
-            max_output_tokens: None,
-            min_cacheable_tokens: 0,
-            hit_granularity_tokens: 1,
-            thinking_in_output: true,
-            retires: None,
             source: "the scenario".to_owned(),
-            source_date: String::new(),
-            notes: String::new(),
+            ..Row::bare("", "the scenario's [price]", input, output)
         });
     };
     let mut new = row.clone();

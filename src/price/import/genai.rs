@@ -3,7 +3,7 @@
 use jiff::civil::Date;
 use serde_json::{Map, Value};
 
-use super::{Found, bare, provider, writes};
+use super::{Found, provider, writes};
 use crate::price::sheet::TierRow;
 use crate::price::{PicoUsdPerToken, Row};
 
@@ -160,6 +160,6 @@ fn row(provider: &str, model: &str, prices: &Map<String, Value>) -> Result<Optio
         read: of(&read, None),
         writes: lifetimes(None),
         tiers: tiers.collect(),
-        ..bare(provider, model, at(&input, None), at(&output, None))
+        ..Row::bare(provider, model, at(&input, None), at(&output, None))
     }))
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Found, bare, provider, writes};
+use super::{Found, provider, writes};
 use crate::price::sheet::TierRow;
 use crate::price::{Discount, PicoUsdPerToken, Row};
 
@@ -101,8 +101,11 @@ fn row(name: &str, entry: &Map<String, Value>) -> Result<Row, String> {
         let [short, hour, half_a_day] = lifetimes.map(|lifetime| price(entry, &format!("{WRITE}{lifetime}{suffix}")));
         Ok::<_, String>([short?, hour?, half_a_day?])
     };
-    let mut row =
-        Row { read, writes: writes(provider, model, input, read, with("")?), ..bare(provider, model, input, output) };
+    let mut row = Row {
+        read,
+        writes: writes(provider, model, input, read, with("")?),
+        ..Row::bare(provider, model, input, output)
+    };
     for thousands in thresholds(entry) {
         let suffix = format!("_above_{thousands}k_tokens");
         let Some(tier_input) = price(entry, &format!("{INPUT}{suffix}"))? else { continue };
@@ -147,8 +150,11 @@ fn banded(provider: &str, model: &str, entry: &Map<String, Value>, ranges: &[Val
     let lifetimes = |band: &Map<String, Value>, input, read| {
         Ok::<_, String>(writes(provider, model, input, read, [price(band, WRITE)?, None, None]))
     };
-    let mut row =
-        Row { read, writes: lifetimes(first, input, read)?, ..bare(provider, model, input, needed(first, OUTPUT)?) };
+    let mut row = Row {
+        read,
+        writes: lifetimes(first, input, read)?,
+        ..Row::bare(provider, model, input, needed(first, OUTPUT)?)
+    };
     thinking_is_output(first)?;
     for (from, band) in others {
         thinking_is_output(band)?;

@@ -132,32 +132,6 @@ fn provider(name: &str) -> &str {
     }
 }
 
-/// Prices of a row that says nothing but its prices.
-fn bare(provider: &str, model: &str, input: PicoUsdPerToken, output: PicoUsdPerToken) -> Row {
-    Row {
-        provider: provider.to_owned(),
-        model: model.to_owned(),
-        from: None,
-        input,
-        output,
-        read: None,
-        writes: Lifetimes::default(),
-        tiers: Vec::new(),
-        storage_hour: None,
-        batch: None,
-        flex: None,
-        context_tokens: None,
-        max_output_tokens: None,
-        min_cacheable_tokens: 0,
-        hit_granularity_tokens: 1,
-        thinking_in_output: provider != "google",
-        retires: None,
-        source: String::new(),
-        source_date: String::new(),
-        notes: String::new(),
-    }
-}
-
 /// Write prices by the lifetimes that a provider offers: the shortest, and a longer one.
 fn writes(
     provider: &str,

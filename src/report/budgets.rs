@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::Style;
 use super::format::{money, percent, table, whole};
-use super::json::{Head, PriceSheet};
+use super::head::{Head, PriceSheet};
 use super::wording::{price_sentence, sessions_text};
 use crate::simulate::{BudgetRow, Needed, OutputRow, Sizing};
 use crate::stats::Estimate;

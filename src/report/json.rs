@@ -3,11 +3,10 @@
 use serde::{Serialize, Serializer};
 
 use super::compare::way_name;
+use super::head::PriceSheet;
 use super::system::paths;
 use super::wording::{budget_rows, class_shares, duplicates_by_tool, longest_path, month, outcome_name};
 use crate::model::Loading;
-use crate::price::Sheet;
-use crate::scenario::Scenario;
 use crate::simulate::{Answer, Comparison, Pair, ServerCosts};
 use crate::stats::{Estimate, Metric, MetricSummary, Paired, Threshold, Verdict, quantile_name};
 
@@ -77,38 +76,6 @@ struct About {
     prices: Option<Prices>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
-}
-
-/// How a report begins.
-#[derive(Serialize)]
-pub(super) struct Head<'a> {
-    schema: &'static str,
-    version: &'static str,
-    title: &'a str,
-    file: &'a str,
-    seed: u64,
-    sessions: u64,
-}
-
-impl<'a> Head<'a> {
-    pub fn of(schema: &'static str, scenario: &'a Scenario, sessions: u64) -> Self {
-        let (title, file, seed) = (&scenario.title, &scenario.file, scenario.run.seed);
-        Self { schema, version: env!("CARGO_PKG_VERSION"), title, file, seed, sessions }
-    }
-}
-
-/// Whoever has the same sheet and day has the same prices.
-#[derive(Serialize)]
-pub(super) struct PriceSheet {
-    name: String,
-    date: String,
-    sha256: String,
-}
-
-impl PriceSheet {
-    pub fn of(sheet: &Sheet) -> Self {
-        Self { name: sheet.name().to_owned(), date: sheet.date().to_string(), sha256: sheet.sha256().to_owned() }
-    }
 }
 
 #[derive(Serialize)]

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::Style;
 use super::compare::{change_text, escape};
 use super::format::table;
-use super::json::{Head, PriceSheet};
+use super::head::{Head, PriceSheet};
 use super::sweep::shown;
 use super::wording::{price_sentence, sessions_text, value};
 use crate::simulate::{Effect, Pulled, RANKED_QUANTILE, Ranking};

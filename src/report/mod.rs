@@ -4,6 +4,7 @@ mod budgets;
 mod checks;
 mod compare;
 mod format;
+mod head;
 mod json;
 mod levers;
 mod markdown;

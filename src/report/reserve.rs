@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::Style;
 use super::format::whole;
-use super::json::PriceSheet;
+use super::head::PriceSheet;
 use super::prices::sheet_line;
 use crate::price::{PicoUsd, Sheet, lifetime_label};
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::Style;
 use super::format::{number, percent, seconds, table, whole};
-use super::json::{Head, PriceSheet};
+use super::head::{Head, PriceSheet};
 use super::prices::sheet_line;
 use super::sweep::{shown, signed};
 use super::wording::sessions_text;

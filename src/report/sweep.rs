@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::Style;
 use super::format::{number, percent, table};
-use super::json::{Head, PriceSheet};
+use super::head::{Head, PriceSheet};
 use super::wording::{sessions_text, value};
 use crate::simulate::{Sweep, SweepPoint};
 use crate::stats::{Estimate, Rate, Reading, Statistic, Unit, is_decided};

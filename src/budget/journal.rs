@@ -150,7 +150,7 @@ fn with_checksum(text: &str) -> String {
 }
 
 /// Money, tokens and calls that count.
-type Sums = [u64; 3];
+pub(super) type Sums = [u64; 3];
 
 /// What the lines say.
 struct Books {
@@ -215,8 +215,8 @@ impl Books {
 pub(super) struct Opened {
     pub journal: Journal,
     pub recovered: Recovered,
-    /// What counts from now on: money, tokens and calls.
-    pub sums: [u64; 3],
+    /// What counts from now on.
+    pub sums: Sums,
     /// The window that it counts in, where there are windows.
     pub window_number: u64,
 }

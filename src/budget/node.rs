@@ -110,13 +110,14 @@ impl Node {
 
     /// Sets the worst case aside here, on all meters or on none.
     fn hold(&self, amount: &Amount, priced: bool) -> Result<(), Refused> {
-        self.in_window(|_| self.hold_now(amount, priced))
+        self.in_window(|now| self.hold_at(now, amount, priced))
     }
 
-    fn hold_now(&self, amount: &Amount, priced: bool) -> Result<(), Refused> {
+    fn hold_at(&self, now: Option<Timestamp>, amount: &Amount, priced: bool) -> Result<(), Refused> {
         if let Some(most) = self.limits.time {
             let begun_ms = self.begun_ms.load(Ordering::Acquire);
-            let passed_s = (self.clock.now().as_millisecond() - begun_ms) as f64 / 1e3;
+            let now = now.unwrap_or_else(|| self.clock.now());
+            let passed_s = (now.as_millisecond() - begun_ms) as f64 / 1e3;
             if passed_s >= most.as_secs_f64() {
                 let (budget, left) = (self.name.clone(), most.as_secs_f64());
                 return Err(Refused { budget, limit: Limit::Time, asked: passed_s, left });

@@ -115,11 +115,10 @@ pub fn size_budget(scenario: &Scenario, options: Options, progress: &dyn Progres
     };
     progress.goal(base.run.sessions);
     let needs = play(&base)?;
-    let needed = |share: f64| {
-        let (usd, ci95, too_few) = needs.quantile(share);
-        Needed { share, usd, ci95, too_few }
-    };
-    let mut budgets: Vec<f64> = [0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99].map(|p| round_up(needs.quantile(p).0)).to_vec();
+    let through = THROUGH.into_iter().zip(needs.quantiles(THROUGH));
+    let needed = through.map(|(share, (usd, ci95, too_few))| Needed { share, usd, ci95, too_few }).collect();
+    let curve = needs.quantiles([0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99]);
+    let mut budgets: Vec<f64> = curve.map(|(usd, ..)| round_up(usd)).to_vec();
     budgets.dedup_by(|a, b| (*a - *b).abs() <= 0.0);
     let mut rows = Vec::new();
     for usd in budgets {
@@ -139,23 +138,13 @@ pub fn size_budget(scenario: &Scenario, options: Options, progress: &dyn Progres
     let mut outputs = Vec::new();
     for bound in bounds {
         let Ok(bounded) = with("before", &[NO_LIMIT.to_owned(), format!("model.max_output={bound}")]) else { continue };
-        let needs = play(&bounded)?;
+        let needs = if bound == max_output { needs.clone() } else { play(&bounded)? };
         let (needed, costs): (Vec<f64>, Vec<f64>) = needs.sessions().iter().copied().unzip();
         let beyond: Vec<f64> = needed.iter().zip(&costs).map(|(needed, cost)| needed - cost).collect();
-        outputs.push(OutputRow {
-            max_output: bound,
-            p99_usd: needs.quantile(0.99).0,
-            head_room: Moments::of(&beyond).estimate(),
-        });
+        let [(p99_usd, ..)] = needs.quantiles([0.99]);
+        outputs.push(OutputRow { max_output: bound, p99_usd, head_room: Moments::of(&beyond).estimate() });
     }
-    Ok(Sizing {
-        sessions: needs.len(),
-        max_output,
-        needed: THROUGH.map(needed).to_vec(),
-        rows,
-        outputs,
-        scenario: base,
-    })
+    Ok(Sizing { sessions: needs.len(), max_output, needed, rows, outputs, scenario: base })
 }
 
 fn has_limit(scenario: &Scenario, set: &str) -> bool {

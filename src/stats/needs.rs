@@ -27,14 +27,16 @@ impl Needs {
         &self.sessions
     }
 
-    /// The smallest budget that lets a share of the sessions through, with its order-statistic interval, and whether fewer
-    /// than ten sessions lie beyond it.
-    pub fn quantile(&self, p: f64) -> (f64, [f64; 2], bool) {
+    /// The smallest budget that lets each of these shares of the sessions through, with its order-statistic interval, and
+    /// whether fewer than ten sessions lie beyond it.
+    pub fn quantiles<const N: usize>(&self, shares: [f64; N]) -> [(f64, [f64; 2], bool); N] {
         let mut needed: Vec<f64> = self.sessions.iter().map(|(needed, _)| *needed).collect();
         needed.sort_unstable_by(f64::total_cmp);
-        let (rank, low, high) = quantile_ranks(self.len(), p);
         let at = |rank: u64| needed.get(rank.max(1) as usize - 1).copied().unwrap_or(f64::NAN);
-        (at(rank), [at(low), at(high)], self.len() - rank.min(self.len()) < 10)
+        shares.map(|share| {
+            let (rank, low, high) = quantile_ranks(self.len(), share);
+            (at(rank), [at(low), at(high)], self.len() - rank.min(self.len()) < 10)
+        })
     }
 
     /// The share of sessions that a budget stops, where it is checked before each call.

@@ -88,7 +88,31 @@ pub enum JournalError {
 pub(super) struct Journal {
     end: Mutex<End>,
     fsync: Fsync,
-    _lock: File,
+    _lock: Lock,
+}
+
+/// The file that says that a journal is in use.
+#[derive(Debug)]
+struct Lock(File);
+
+impl Lock {
+    fn take(journal: &Path) -> Result<Self, JournalError> {
+        let failed = |source| JournalError::Io { path: journal.to_owned(), source };
+        let file = OpenOptions::new().create(true).append(true).open(beside(journal, ".lock")).map_err(failed)?;
+        file.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => JournalError::InUse { path: journal.to_owned() },
+            TryLockError::Error(source) => failed(source),
+        })?;
+        Ok(Self(file))
+    }
+}
+
+impl Drop for Lock {
+    /// Closing isn't enough: a process that another thread is about to start has a copy of the open file until it runs.
+    fn drop(&mut self) {
+        // one that can't be given back is given back by closing it
+        let _ = self.0.unlock();
+    }
 }
 
 /// Where lines are added.
@@ -225,12 +249,7 @@ impl Journal {
     /// Opens a journal, or begins one.
     pub fn open(path: &Path, fsync: Fsync, limits: &Limits, now: Timestamp) -> Result<Opened, JournalError> {
         let failed = |source| JournalError::Io { path: path.to_owned(), source };
-        let lock = OpenOptions::new().create(true).append(true).open(beside(path, ".lock")).map_err(failed)?;
-        lock.try_lock().map_err(|error| match error {
-            TryLockError::WouldBlock => JournalError::InUse { path: path.to_owned() },
-            TryLockError::Error(source) => failed(source),
-        })?;
-
+        let lock = Lock::take(path)?;
         let old = bytes(path).map_err(failed)?;
         let whole = old.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
         let (whole, rest) = old.split_at(whole);

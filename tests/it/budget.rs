@@ -440,6 +440,29 @@ fn a_journal_cut_at_any_byte_loses_nothing_that_was_settled() {
 }
 
 #[test]
+fn a_journal_is_free_again_while_processes_are_started() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, clock) = (folder.path().join("run.journal"), Arc::new(Set::default()));
+    let done = AtomicBool::new(false);
+    std::thread::scope(|threads| {
+        for _ in 0..2 {
+            threads.spawn(|| {
+                while !done.load(Ordering::SeqCst) {
+                    let binary = env!("CARGO_BIN_EXE_agent-sim");
+                    let ran = std::process::Command::new(binary).arg("--version").output().unwrap();
+                    assert!(ran.status.success());
+                }
+            });
+        }
+        let failed = (0..3_000)
+            .filter(|_| Budget::with_journal("b", usd(1.0), &path, Fsync::Never, clock.clone()).is_err())
+            .count();
+        done.store(true, Ordering::SeqCst);
+        assert_eq!(failed, 0);
+    });
+}
+
+#[test]
 fn a_journal_that_isnt_ours_or_is_broken_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let (path, clock) = (folder.path().join("b.journal"), Arc::new(Set::default()));

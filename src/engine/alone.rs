@@ -11,7 +11,7 @@ use super::rng::SessionDraws;
 use crate::model::Model;
 use crate::price::PicoUsd;
 use crate::session::{
-    Bill, Call, Kind, PhaseTotals, Record, Run, Runs, Session, Step, Then, Turn, Used, Workspace, play_herd, play_phase,
+    Bill, Call, Kind, Outcome, PhaseTotals, Record, Run, Runs, Session, Step, Then, Turn, Used, Workspace, play_herd, play_phase,
 };
 
 /// Sessions in a chunk.
@@ -164,6 +164,8 @@ fn play_run<C: Collect, const WATCHED: bool>(
                     }
                     continue;
                 }
+                // said by gated sessions alone
+                Step::Send => break Outcome::Failed,
                 Step::Wait(wait_s) => {
                     if WATCHED {
                         open.message(&session, busy_s, into);

@@ -1,7 +1,6 @@
-//! Calls that wait for a person, stand behind a breaker or are sessions of an agent (MODEL.md §4.7 to §4.9): what one of
-//! them meets depends on the others, so they are played event by event. A phase that calls agents is played as a whole,
-//! so that sessions which share a prefix meet in the order of time, and so is one whose tools have to be found or are
-//! called from code.
+//! Calls that wait for a person, stand behind a breaker, are sessions of an agent (MODEL.md §4.7 to §4.9) or meet the
+//! calls of other sessions at their server: what one of them meets depends on the others, so they are played event by
+//! event.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -9,13 +8,14 @@ use std::collections::BinaryHeap;
 use super::agent::AgentRoom;
 use super::breaker::{Admission, BreakerState};
 use super::draws::{Draws, Purpose};
-use super::phase::{Batch, BatchEnd, Beginnings, CallRun, Drawn, Span, Workspace, play_tool};
-use super::{Fate, PhaseTotals, Progress, Session};
+use super::phase::{Batch, BatchEnd, Beginnings, CallRun, Drawn, Span};
+use super::{AttemptEnd, Fate, PhaseTotals, Progress, Request, Session};
 use crate::dist::Dist;
 use crate::model::{Breaker, Phase, Tool};
 
-#[derive(Debug, Clone, Copy)]
-enum What {
+/// What happens to a call in a tool phase.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum What {
     /// The call begins, with its wait for a person where there is one.
     Begin,
     /// An attempt starts.
@@ -24,45 +24,146 @@ enum What {
     AttemptOver(Admission, Progress),
     /// The call is over without a further attempt.
     Over,
+    /// The second copy of an attempt is sent, if nothing is known of the first.
+    Hedge(u32),
+    /// The client doesn't wait for an attempt any longer.
+    GiveUp(u32),
+    /// The server has answered an attempt of a call, or turned a copy of it away.
+    Reply {
+        /// The attempt's number, from 0.
+        attempt: u32,
+        /// Whether the copy was turned away.
+        rejected: bool,
+    },
 }
 
+/// Something that happens in a tool phase.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Event {
+    /// From the start of the phase; of a batch that is alone, from its own start, s.
+    pub at_s: f64,
+    /// The tool's number.
+    pub batch: usize,
+    /// From the start of its batch, s.
+    pub in_batch_s: f64,
+    /// The call's number among the tool's.
+    pub call: usize,
+    /// What it is.
+    pub what: What,
+}
+
+/// Where what is to happen is written down.
+pub trait Plans {
+    /// Plans something.
+    fn plan(&mut self, event: Event);
+}
+
+/// A copy of a request that reaches its server.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Arrival {
+    /// The tool's number.
+    pub tool: usize,
+    /// The call's number among the tool's.
+    pub call: usize,
+    /// The attempt's number, from 0.
+    pub attempt: u32,
+    /// How long the server works on it, s.
+    pub service_s: f64,
+    /// Whether the client will hear of it.
+    pub is_answered: bool,
+}
+
+/// What a server does with a copy of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reception {
+    /// It will execute it, and if the client is to hear of it there will be a [`What::Reply`].
+    Admitted,
+    /// It turns it away.
+    TurnedAway,
+    /// Nobody hears of it again.
+    Lost,
+}
+
+/// What the calls of a session meet outside of it.
+pub trait Servers {
+    /// Whether the calls of a tool meet those of other sessions.
+    fn are_shared(&self, tool: usize) -> bool;
+
+    /// The breaker of a tool, where sessions share it; with it the time that it goes by at the session's start, s.
+    fn breaker(&self, tool: usize) -> Option<(BreakerState, f64)>;
+
+    /// What has become of it.
+    fn set_breaker(&mut self, tool: usize, state: BreakerState);
+
+    /// A copy of a request reaches a tool whose calls meet those of other sessions.
+    fn receive(&mut self, arrival: Arrival) -> Reception;
+}
+
+/// Nobody else is there.
+pub(super) struct Nobody;
+
+impl Servers for Nobody {
+    fn are_shared(&self, _tool: usize) -> bool {
+        false
+    }
+
+    fn breaker(&self, _tool: usize) -> Option<(BreakerState, f64)> {
+        None
+    }
+
+    fn set_breaker(&mut self, _tool: usize, _state: BreakerState) {}
+
+    fn receive(&mut self, _arrival: Arrival) -> Reception {
+        Reception::Lost
+    }
+}
+
+/// An event with its place among those of one moment.
 #[derive(Debug, Clone, Copy)]
-struct Event {
-    /// From the start of the phase; of a batch that is alone, from its own start.
-    at_s: f64,
-    /// Orders events of one moment by when they were planned.
-    number: u64,
-    batch: usize,
-    /// From the start of its batch.
-    in_batch_s: f64,
-    call: usize,
-    what: What,
-}
+struct Numbered(Event, u64);
 
-impl PartialEq for Event {
+impl PartialEq for Numbered {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl Eq for Event {}
+impl Eq for Numbered {}
 
-impl PartialOrd for Event {
+impl PartialOrd for Numbered {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Event {
+impl Ord for Numbered {
     /// The heap gives the greatest first: the earliest.
     fn cmp(&self, other: &Self) -> Ordering {
-        other.at_s.total_cmp(&self.at_s).then(other.number.cmp(&self.number))
+        other.0.at_s.total_cmp(&self.0.at_s).then(other.1.cmp(&self.1))
     }
 }
 
+/// Clocks may be rounded to nanoseconds.
+const A_MOMENT_S: f64 = 1e-6;
+
+/// An attempt whose copies are at a server that sessions share.
+#[derive(Debug, Clone, Copy)]
+struct AtServer {
+    /// Its number, from 0, and when it began, s from the start of its batch.
+    attempt: u32,
+    begun_s: f64,
+    admission: Admission,
+    /// Copies sent, copies that were turned away, and copies that are or will be executed.
+    copies: u32,
+    rejected: u32,
+    executions: u32,
+}
+
+#[derive(Debug)]
 struct Guarded<S> {
     beginning: Drawn,
     run: CallRun<S>,
+    at_server: Option<AtServer>,
     begun_s: f64,
     first_attempt_s: f64,
     approval_s: f64,
@@ -73,17 +174,23 @@ struct Guarded<S> {
     first_session: Option<(f64, bool)>,
 }
 
+/// What a phase that is played at once has planned.
 #[derive(Default)]
-struct Agenda {
-    events: BinaryHeap<Event>,
+pub(super) struct Agenda {
+    events: BinaryHeap<Numbered>,
     planned: u64,
 }
 
 impl Agenda {
-    /// Plans something of a batch that starts at `from_s`.
-    fn plan(&mut self, batch: usize, from_s: f64, in_batch_s: f64, call: usize, what: What) {
-        let (at_s, number) = (from_s + in_batch_s, self.planned);
-        self.events.push(Event { at_s, number, batch, in_batch_s, call, what });
+    /// What happens next.
+    pub fn next(&mut self) -> Option<Event> {
+        self.events.pop().map(|numbered| numbered.0)
+    }
+}
+
+impl Plans for Agenda {
+    fn plan(&mut self, event: Event) {
+        self.events.push(Numbered(event, self.planned));
         self.planned += 1;
     }
 }
@@ -95,8 +202,17 @@ pub(super) struct When {
     pub left_s: f64,
 }
 
-/// A tool's breaker, with its rule.
-type Guard<'a> = Option<(&'a Breaker, &'a mut BreakerState)>;
+/// A tool's breaker, with its rule and the time that it goes by at the session's start, s.
+pub(super) type Guard<'a> = Option<(&'a Breaker, &'a mut BreakerState, f64)>;
+
+/// What an event of a batch can change.
+pub(super) struct Room<'r, P, V> {
+    pub agents: &'r mut AgentRoom,
+    pub span: &'r mut Span,
+    pub totals: &'r mut PhaseTotals,
+    pub plans: &'r mut P,
+    pub servers: &'r mut V,
+}
 
 /// Plays the next attempt of a call, which starts at `now_s` and for which `left_s` are left. Where the tool is an agent,
 /// each copy of it is a session.
@@ -151,27 +267,28 @@ fn attempt<D: Draws>(
 }
 
 /// The calls of one tool, under way.
-struct Running<'a, S> {
+#[derive(Debug)]
+pub(super) struct Running<'a, S> {
     batch: Batch<'a>,
     /// Its place on the agenda, and where that lays its start, s.
     place: usize,
-    from_s: f64,
+    pub from_s: f64,
     when: When,
     calls: Vec<Guarded<S>>,
-    /// Events that are planned.
-    pending: u64,
-    end: BatchEnd,
+    /// Calls that are planned or under way.
+    open: u64,
+    pub end: BatchEnd,
 }
 
 impl<'a, S: rand::Rng> Running<'a, S> {
     /// Plans the beginning of its calls.
-    fn new<D: Draws<Stream = S>>(
+    pub fn new<D: Draws<Stream = S>>(
         batch: Batch<'a>,
         session: &Session<'_, D>,
         when: When,
         (place, from_s): (usize, f64),
         span: &mut Span,
-        agenda: &mut Agenda,
+        plans: &mut impl Plans,
     ) -> Self {
         let Batch { tool, index, turn, .. } = batch;
         let draws = session.draws();
@@ -190,6 +307,7 @@ impl<'a, S: rand::Rng> Running<'a, S> {
             calls.push(Guarded {
                 beginning,
                 run,
+                at_server: None,
                 begun_s: 0.0,
                 first_attempt_s: 0.0,
                 approval_s: 0.0,
@@ -200,38 +318,42 @@ impl<'a, S: rand::Rng> Running<'a, S> {
         }
         (span.retry_s, span.approval_s) = (0.0, 0.0);
         let at_once = if batch.one_at_a_time { 1 } else { calls.len() }.min(calls.len());
-        let mut running = Self { batch, place, from_s, when, calls, pending: 0, end: BatchEnd::default() };
+        let mut running = Self { batch, place, from_s, when, calls, open: 0, end: BatchEnd::default() };
         for call in 0..at_once {
-            running.plan(agenda, 0.0, call, What::Begin);
+            running.begin(plans, 0.0, call);
         }
         running
     }
 
-    fn plan(&mut self, agenda: &mut Agenda, in_batch_s: f64, call: usize, what: What) {
-        self.pending += 1;
-        agenda.plan(self.place, self.from_s, in_batch_s, call, what);
+    /// Whether nothing of it is left to happen.
+    pub fn is_over(&self) -> bool {
+        self.open == 0
+    }
+
+    fn begin(&mut self, plans: &mut impl Plans, in_batch_s: f64, call: usize) {
+        self.open += 1;
+        self.plan(plans, in_batch_s, call, What::Begin);
+    }
+
+    fn plan(&mut self, plans: &mut impl Plans, in_batch_s: f64, call: usize, what: What) {
+        plans.plan(Event { at_s: self.from_s + in_batch_s, batch: self.place, in_batch_s, call, what });
     }
 
     /// Plays one event. What would begin after the batch's time doesn't happen.
-    #[allow(clippy::too_many_arguments)] // what an event can change, each a part of another whole
-    fn step<D: Draws<Stream = S>>(
+    pub fn step<D: Draws<Stream = S>, P: Plans, V: Servers>(
         &mut self,
         Event { in_batch_s: at_s, call: number, what, .. }: Event,
         session: &Session<'_, D>,
         breaker: &mut Guard<'_>,
-        agents: &mut AgentRoom,
-        span: &mut Span,
-        totals: &mut PhaseTotals,
-        agenda: &mut Agenda,
+        room: &mut Room<'_, P, V>,
     ) {
         let (batch, When { start_s, left_s }) = (self.batch, self.when);
         let Batch { tool, index, turn, .. } = batch;
-        self.pending -= 1;
         let Some(call) = self.calls.get_mut(number) else { return };
         match what {
-            What::Begin if at_s >= left_s => {}
+            What::Begin if at_s >= left_s => self.open -= 1,
             What::Begin => {
-                totals.calls += 1;
+                room.totals.calls += 1;
                 call.begun_s = at_s;
                 let draws = session.draws();
                 let uniform =
@@ -242,57 +364,80 @@ impl<'a, S: rand::Rng> Running<'a, S> {
                         call.approval_s = approval.wait_s.draw(&mut draws.stream(purpose, turn));
                         let denied = approval.denied > 0.0 && uniform(1) < approval.denied;
                         let until_s = at_s + call.approval_s;
-                        self.plan(agenda, until_s, number, if denied { What::Over } else { What::Attempt });
+                        self.plan(room.plans, until_s, number, if denied { What::Over } else { What::Attempt });
                     }
-                    _ => self.plan(agenda, at_s, number, What::Attempt),
+                    _ => self.plan(room.plans, at_s, number, What::Attempt),
                 }
             }
-            What::Attempt if at_s >= left_s => self.plan(agenda, at_s, number, What::Over),
+            What::Attempt if at_s >= left_s => self.plan(room.plans, at_s, number, What::Over),
             What::Attempt => {
-                let admission = breaker.as_mut().map_or(Admission::Ordinary, |(_, state)| state.admit(start_s + at_s));
+                let mut admission = Admission::Ordinary;
+                if let Some((_, state, origin_s)) = breaker {
+                    admission = state.admit(*origin_s + start_s + at_s);
+                }
                 if admission == Admission::Refused {
-                    totals.refused += 1;
-                    return self.plan(agenda, at_s, number, What::Over);
+                    room.totals.refused += 1;
+                    return self.plan(room.plans, at_s, number, What::Over);
                 }
                 if call.run.attempts.sent == 0 {
                     call.first_attempt_s = at_s;
                 }
-                let progress = attempt(call, number, batch, session, start_s + at_s, left_s - at_s, agents, totals);
+                if room.servers.are_shared(index) {
+                    return self.attempt_at_server(at_s, number, admission, session, room);
+                }
+                let (now_s, left_s) = (start_s + at_s, left_s - at_s);
+                let progress = attempt(call, number, batch, session, now_s, left_s, room.agents, room.totals);
                 let over_s = call.first_attempt_s + call.run.attempts.elapsed_s;
-                self.plan(agenda, over_s, number, What::AttemptOver(admission, progress));
+                self.plan(room.plans, over_s, number, What::AttemptOver(admission, progress));
             }
             What::AttemptOver(admission, progress) => {
-                agents.ended += 1;
-                let answered = progress == Progress::Answered;
-                if let Some((rule, state)) = breaker {
-                    state.ended(rule, admission, answered, start_s + at_s);
-                }
-                call.answered = answered;
-                if progress == Progress::Wait {
-                    let next = if call.run.wait(tool) == Progress::Attempt { What::Attempt } else { What::Over };
-                    let until_s = call.first_attempt_s + call.run.attempts.elapsed_s;
-                    self.plan(agenda, until_s, number, next);
-                } else {
-                    self.plan(agenda, at_s, number, What::Over);
+                room.agents.ended += 1;
+                self.attempt_over(at_s, number, admission, progress, breaker, room.plans);
+            }
+            What::Hedge(attempt) => {
+                if let Some(at) = &mut call.at_server
+                    && (at.attempt, at.copies) == (attempt, 1)
+                {
+                    at.copies = 2;
+                    room.totals.hedges += 1;
+                    let second = call.run.second(batch, session.draws());
+                    self.send(at_s, number, second, room);
                 }
             }
+            What::Reply { attempt, rejected } => {
+                let Some(at) = call.at_server.as_mut().filter(|at| at.attempt == attempt) else { return };
+                at.rejected += u32::from(rejected);
+                let (is_known, took_s) = (!rejected || at.rejected == at.copies, at_s - at.begun_s);
+                if is_known {
+                    self.close(took_s, !rejected, at_s, number, breaker, room.plans);
+                }
+            }
+            What::GiveUp(attempt) => {
+                let Some(at) = call.at_server.filter(|at| at.attempt == attempt) else { return };
+                let (waited_s, timeout_s) = (at_s - at.begun_s, tool.faults.timeout_s);
+                let patience_s = timeout_s.min(tool.retry.deadline_s - call.run.attempts.elapsed_s);
+                // without the rounding of the clock; a deadline that comes first cuts it
+                let took_s = if waited_s > patience_s - A_MOMENT_S { timeout_s } else { waited_s };
+                self.close(took_s, false, at_s, number, breaker, room.plans);
+            }
             What::Over => {
-                call.run.book(tool, totals);
-                totals.sent += u64::from(call.run.attempts.sent > 0);
+                self.open -= 1;
+                call.run.book(tool, room.totals);
+                room.totals.sent += u64::from(call.run.attempts.sent > 0);
                 let approval_s = call.approval_s.min(left_s - call.begun_s);
-                totals.approval_s += approval_s;
+                room.totals.approval_s += approval_s;
                 let success = call.answered && call.agent_answered && !call.beginning.tool_fails;
-                totals.succeeded += u64::from(success);
+                room.totals.succeeded += u64::from(success);
                 let tokens = if success { call.beginning.result_tokens } else { tool.error_result_tokens };
                 let (retry_s, took_s) = (call.run.attempts.retry_s(), at_s - call.begun_s);
-                let end = &mut self.end;
+                let (end, span) = (&mut self.end, &mut *room.span);
                 end.result_tokens += tokens;
                 if batch.one_at_a_time {
                     span.retry_s += retry_s;
                     span.approval_s += approval_s;
                     end.duration_s += took_s;
                     if number + 1 < self.calls.len() {
-                        self.plan(agenda, at_s, number + 1, What::Begin);
+                        self.begin(room.plans, at_s, number + 1);
                     }
                 } else if took_s > end.duration_s || (took_s >= end.duration_s && retry_s > span.retry_s) {
                     end.duration_s = took_s;
@@ -301,6 +446,102 @@ impl<'a, S: rand::Rng> Running<'a, S> {
                 }
             }
         }
+    }
+
+    /// What comes after an attempt.
+    fn attempt_over(
+        &mut self,
+        at_s: f64,
+        number: usize,
+        admission: Admission,
+        progress: Progress,
+        breaker: &mut Guard<'_>,
+        plans: &mut impl Plans,
+    ) {
+        let (tool, start_s) = (self.batch.tool, self.when.start_s);
+        let Some(call) = self.calls.get_mut(number) else { return };
+        let answered = progress == Progress::Answered;
+        if let Some((rule, state, origin_s)) = breaker {
+            state.ended(rule, admission, answered, *origin_s + start_s + at_s);
+        }
+        call.answered = answered;
+        if progress == Progress::Wait {
+            let next = if call.run.wait(tool) == Progress::Attempt { What::Attempt } else { What::Over };
+            let until_s = call.first_attempt_s + call.run.attempts.elapsed_s;
+            self.plan(plans, until_s, number, next);
+        } else {
+            self.plan(plans, at_s, number, What::Over);
+        }
+    }
+
+    /// An attempt goes to a server that sessions share: when it ends depends on them.
+    fn attempt_at_server<D: Draws<Stream = S>, P: Plans, V: Servers>(
+        &mut self,
+        at_s: f64,
+        number: usize,
+        admission: Admission,
+        session: &Session<'_, D>,
+        room: &mut Room<'_, P, V>,
+    ) {
+        let (batch, left_s) = (self.batch, self.when.left_s);
+        let Some(call) = self.calls.get_mut(number) else { return };
+        let attempt = call.run.attempts.sent;
+        let first = call.run.first(batch, session.draws());
+        let until_deadline_s = batch.tool.retry.deadline_s - call.run.attempts.elapsed_s;
+        call.at_server = Some(AtServer { attempt, begun_s: at_s, admission, copies: 1, rejected: 0, executions: 0 });
+        let gives_up_s = at_s + batch.tool.faults.timeout_s.min(until_deadline_s);
+        let gives_up_s = gives_up_s.min(left_s);
+        if gives_up_s.is_finite() {
+            self.plan(room.plans, gives_up_s, number, What::GiveUp(attempt));
+        }
+        let hedge_s = at_s + batch.tool.hedge_after_s;
+        if hedge_s < gives_up_s {
+            self.plan(room.plans, hedge_s, number, What::Hedge(attempt));
+        }
+        self.send(at_s, number, first, room);
+    }
+
+    /// Sends one copy of the attempt that is under way.
+    fn send<P: Plans, V: Servers>(&mut self, at_s: f64, number: usize, request: Request, room: &mut Room<'_, P, V>) {
+        let Batch { tool, index, .. } = self.batch;
+        let Some(call) = self.calls.get_mut(number) else { return };
+        let Some(at) = &mut call.at_server else { return };
+        let attempt = at.attempt;
+        let turned_away_after_s = match request.fate {
+            Fate::LostRequest => return,
+            Fate::Rejected => request.reject_latency_s,
+            Fate::Served | Fate::LostReply => {
+                let (service_s, is_answered) = (request.latency_s, request.fate == Fate::Served);
+                let arrival = Arrival { tool: index, call: number, attempt, service_s, is_answered };
+                match room.servers.receive(arrival) {
+                    Reception::Admitted => {
+                        at.executions += 1;
+                        return;
+                    }
+                    Reception::TurnedAway => call.run.turned_away(tool),
+                    Reception::Lost => return,
+                }
+            }
+        };
+        self.plan(room.plans, at_s + turned_away_after_s, number, What::Reply { attempt, rejected: true });
+    }
+
+    /// The attempt at a server is over for its client.
+    fn close(
+        &mut self,
+        took_s: f64,
+        answered: bool,
+        at_s: f64,
+        number: usize,
+        breaker: &mut Guard<'_>,
+        plans: &mut impl Plans,
+    ) {
+        let tool = self.batch.tool;
+        let Some(call) = self.calls.get_mut(number) else { return };
+        let Some(AtServer { admission, copies, rejected, executions, .. }) = call.at_server.take() else { return };
+        let end = AttemptEnd { took_s, executions, answered, rejected: !answered && rejected == copies };
+        let progress = call.run.attempts.attempted(&tool.retry, end);
+        self.attempt_over(at_s, number, admission, progress, breaker, plans);
     }
 }
 
@@ -317,88 +558,11 @@ pub(super) fn play_guarded<D: Draws>(
 ) -> BatchEnd {
     let mut agenda = Agenda::default();
     let mut running = Running::new(batch, session, when, (0, 0.0), span, &mut agenda);
-    while let Some(event) = agenda.events.pop() {
-        running.step(event, session, &mut breaker, agents, span, totals, &mut agenda);
+    while let Some(event) = agenda.next() {
+        let mut room = Room { agents, span, totals, plans: &mut agenda, servers: &mut Nobody };
+        running.step(event, session, &mut breaker, &mut room);
     }
     running.end
-}
-
-/// Plays all calls of a phase on one agenda, in the order of time; what each tool came to stands in its span, and
-/// its results' tokens are returned. `calls` are those that each tool makes; a tool that was searched for in vain isn't
-/// executed.
-#[inline(never)]
-pub(super) fn play_together<D: Draws>(
-    session: &Session<'_, D>,
-    calls: &[u64],
-    turn: u64,
-    now_s: f64,
-    left_s: f64,
-    room: &mut Workspace,
-    totals: &mut PhaseTotals,
-) -> Vec<u64> {
-    let phase = &session.model().phase;
-    let tools = phase.tools.len();
-    let mut tokens = vec![0; tools];
-    let mut waits_for: Vec<usize> = phase.after.iter().map(Vec::len).collect();
-    let mut running: Vec<Option<Running<'_, D::Stream>>> = (0..tools).map(|_| None).collect();
-    let mut agenda = Agenda::default();
-    room.agents.start_phase();
-    // tools whose start is known, and those whose end is
-    let mut ready: Vec<usize> = phase.order.iter().copied().filter(|index| waits_for[*index] == 0).collect();
-    let mut over: Vec<usize> = Vec::new();
-    loop {
-        while let Some(index) = ready.pop() {
-            let tool = &phase.tools[index];
-            let start_s = phase.after[index].iter().map(|&before| room.spans[before].end_s).fold(0.0, f64::max);
-            let (given_up, made) = (session.is_given_up(index), if start_s >= left_s { 0 } else { calls[index] });
-            let batch = Batch { tool, index, one_at_a_time: phase.one_at_a_time, turn, calls: made };
-            let span = &mut room.spans[index];
-            (span.calls, span.end_s) = (if given_up { 0 } else { made }, start_s);
-            let before = (totals.calls, totals.duplicates);
-            if given_up {
-                totals.calls += made;
-                tokens[index] = made * tool.error_result_tokens;
-            } else if made > 0 && tool.agent.is_none() && !is_guarded(phase, tool, left_s) {
-                let end = play_tool(batch, session.draws(), span, totals);
-                (span.end_s, tokens[index]) = (start_s + end.duration_s, end.result_tokens);
-            } else if made > 0 {
-                let when = When { start_s: now_s + start_s, left_s: left_s - start_s };
-                running[index] = Some(Running::new(batch, session, when, (index, start_s), span, &mut agenda));
-            }
-            room.count(index, before, totals);
-            if running[index].is_none() {
-                over.push(index);
-            }
-        }
-        while let Some(index) = over.pop() {
-            for (next, before) in phase.after.iter().enumerate() {
-                for _ in before.iter().filter(|before| **before == index) {
-                    waits_for[next] -= 1;
-                    if waits_for[next] == 0 {
-                        ready.push(next);
-                    }
-                }
-            }
-        }
-        if !ready.is_empty() {
-            continue;
-        }
-        let Some(event) = agenda.events.pop() else { break };
-        let index = event.batch;
-        let Some(batch) = running.get_mut(index).and_then(Option::as_mut) else { continue };
-        let before = (totals.calls, totals.duplicates);
-        let (span, breaker) = (&mut room.spans[index], room.breakers.get_mut(index));
-        let mut breaker = phase.breaker.as_ref().zip(breaker);
-        batch.step(event, session, &mut breaker, &mut room.agents, span, totals, &mut agenda);
-        if batch.pending == 0 {
-            span.end_s = batch.from_s + batch.end.duration_s;
-            tokens[index] = batch.end.result_tokens;
-            running[index] = None;
-            over.push(index);
-        }
-        room.count(index, before, totals);
-    }
-    tokens
 }
 
 /// Whether the calls of a tool that is no agent are played event by event.

@@ -299,6 +299,8 @@ impl AgentRoom {
         let outcome = loop {
             let turn = match session.next_step(now_s) {
                 Step::End(outcome) => break outcome,
+                // said by gated sessions alone
+                Step::Send => break Outcome::Failed,
                 Step::Wait(wait_s) => {
                     now_s += wait_s;
                     continue;

@@ -6,7 +6,8 @@ use rand::RngExt;
 use super::draws::{Draws, Purpose, draw_real, draw_whole};
 use super::search::Searching;
 use super::{
-    AttemptEnd, Attempts, Call, Fate, Kind, Limit, Outcome, Progress, Request, Session, State, Step, Then, real,
+    AttemptEnd, Attempts, Call, Fate, Kind, Limit, Outcome, Progress, Request, Ruling, Sending, Session, State, Step,
+    Then, real,
 };
 
 /// A model call under way that can fail.
@@ -14,6 +15,19 @@ use super::{
 pub(super) struct Retrying<S> {
     pub attempts: Attempts,
     stream: S,
+}
+
+/// What others have a say in, where sessions meet: sent in two steps, so that it can be held back in between.
+#[derive(Debug, Default)]
+pub(super) struct Gate {
+    /// The attempt that is about to be sent.
+    pending: Option<Drawn>,
+    /// Whether it is let through now.
+    is_open: bool,
+    /// Whether other sessions keep tools and system cached.
+    shared: Option<bool>,
+    /// The server's retry-after for the last rejection, s.
+    retry_after_s: f64,
 }
 
 /// What is drawn for an attempt of a model call.
@@ -74,7 +88,7 @@ impl<D: Draws> Session<'_, D> {
         if model.faults.chance() > 0.0 {
             drawn.fate = Fate::of(&model.faults, self.draws.uniform(Purpose::ModelFate, number, 0));
         }
-        if model.faults.any() {
+        if model.faults.any() || self.gate.is_some() {
             let stream = self.draws.stream(Purpose::ModelRetry, number);
             self.retrying = Some(Retrying { attempts: Attempts::default(), stream });
         }
@@ -104,8 +118,14 @@ impl<D: Draws> Session<'_, D> {
         let kind = if PLAIN { Kind::Turn } else { self.kind };
         let under_way = !PLAIN && self.is_under_way();
         let number = if kind == Kind::Search || (kind == Kind::Turn && under_way) { self.turn } else { self.turn + 1 };
-        if !PLAIN && model.budget.any() && model.budget.before && self.is_refused(now_s, number) {
+        let is_held = !PLAIN && self.gate.as_ref().is_some_and(|gate| !gate.is_open);
+        let is_let_through = !PLAIN && self.gate.is_some() && !is_held;
+        if !PLAIN && model.budget.any() && model.budget.before && !is_let_through && self.is_refused(now_s, number) {
             return self.next_step(now_s);
+        }
+        if is_held && let Some(gate) = &mut self.gate {
+            gate.pending = Some(drawn);
+            return Step::Send;
         }
         if kind == Kind::Turn {
             self.turn = number;
@@ -121,7 +141,8 @@ impl<D: Draws> Session<'_, D> {
                 };
                 self.starts_warm.unwrap_or_else(by_chance)
             };
-            let (hit, expired) = self.entry.look_up(&model.cache, self.parts, prompt_tokens, now_s, starts_warm);
+            let shared = if PLAIN { None } else { self.gate.as_ref().and_then(|gate| gate.shared) };
+            let (hit, expired) = self.entry.look_up(&model.cache, self.parts, prompt_tokens, now_s, shared, starts_warm);
             hit_tokens = hit;
             // once a call, however often it is attempted
             if PLAIN || !self.expired_seen {
@@ -193,6 +214,49 @@ impl<D: Draws> Session<'_, D> {
         })
     }
 
+    /// What the session is about to send, after it has said [`Step::Send`]; `shared` says whether other sessions keep
+    /// tools and system cached.
+    pub fn sending(&self, now_s: f64, shared: bool) -> Sending {
+        let cache = &self.model.cache;
+        let drawn = self.gate.as_ref().and_then(|gate| gate.pending);
+        let (hit_tokens, _) = if cache.enabled {
+            let warm = || self.starts_warm == Some(true);
+            self.entry.look_up(cache, self.parts, self.prompt_tokens, now_s, Some(shared), warm)
+        } else {
+            (0, false)
+        };
+        Sending {
+            arrives: drawn.is_none_or(|drawn| matches!(drawn.fate, Fate::Served | Fate::LostReply)),
+            prompt_tokens: self.prompt_tokens,
+            hit_tokens,
+            output_tokens: drawn.map_or(0, |drawn| drawn.output_tokens),
+        }
+    }
+
+    /// Sends what it was about to send, at `now_s`, as others have decided. It waited `waited_s` for a place.
+    pub fn send(&mut self, now_s: f64, waited_s: f64, shared: bool, ruling: Ruling) -> Step {
+        let Some(Some(mut drawn)) = self.gate.as_mut().map(|gate| gate.pending.take()) else {
+            return self.next_step(now_s);
+        };
+        self.record.queue_s += waited_s;
+        self.record.model_queue_s += waited_s;
+        let mut retry_after = 0.0;
+        match ruling {
+            Ruling::Pass => {}
+            Ruling::Reject { retry_after_s } => {
+                drawn.fate = Fate::Rejected;
+                retry_after = retry_after_s;
+            }
+            Ruling::Lose => drawn.fate = Fate::LostRequest,
+        }
+        self.gate = Some(Gate { is_open: true, shared: Some(shared), retry_after_s: retry_after, pending: None });
+        let step = self.attempt::<false>(now_s, drawn);
+        if let Some(gate) = &mut self.gate {
+            gate.is_open = false;
+        }
+        step
+    }
+
     /// Whether the call that is being attempted was attempted before.
     pub(super) fn is_under_way(&self) -> bool {
         self.retrying.as_ref().is_some_and(|retrying| retrying.attempts.sent > 0)
@@ -245,7 +309,9 @@ impl<D: Draws> Session<'_, D> {
     fn plan_wait(&mut self) {
         let retry = &self.model.retry;
         let Some(Retrying { attempts, stream }) = &mut self.retrying else { return };
-        let drawn_s = attempts.draw_wait(retry, stream);
+        // a server's retry-after is a floor under the wait (MODEL.md §4.3)
+        let floor_s = self.gate.as_ref().map_or(0.0, |gate| gate.retry_after_s);
+        let drawn_s = attempts.draw_wait(retry, stream).max(floor_s);
         let before_s = attempts.elapsed_s;
         // where the deadline comes first, the time until then passes, and the session has failed
         let gives_up = attempts.waited(retry, drawn_s) != Progress::Attempt;

@@ -42,7 +42,8 @@ impl Entry {
         (kept, kept < self.cached_tokens)
     }
 
-    /// What a call of `prompt_tokens` at `now_s` reads.
+    /// What a call of `prompt_tokens` at `now_s` reads. `shared` says whether other sessions keep tools and system warm,
+    /// where they are shared.
     #[inline]
     pub fn look_up(
         &self,
@@ -50,13 +51,18 @@ impl Entry {
         parts: Parts,
         prompt_tokens: u64,
         now_s: f64,
+        shared: Option<bool>,
         starts_warm: impl FnOnce() -> bool,
     ) -> (u64, bool) {
-        let (valid, expired) = if self.used {
+        let (mut valid, mut expired) = if self.used {
             self.valid(cache, parts, now_s)
         } else {
             (if starts_warm() { parts.readable_prefix(cache) } else { 0 }, false)
         };
+        if shared == Some(true) {
+            valid = valid.max(parts.readable_prefix(cache));
+            expired = expired && valid < self.cached_tokens;
+        }
         let readable = if prompt_tokens < cache.min_tokens { 0 } else { valid };
         (round_down(cache, readable), expired)
     }

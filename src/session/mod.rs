@@ -20,7 +20,9 @@ mod runs;
 mod search;
 mod spend;
 mod step;
+mod together;
 
+pub use agenda::{Arrival, Event, Plans, Reception, Servers, What};
 pub use agent::{AgentSums, NodeTotals};
 pub use breaker::{Admission, BreakerState};
 pub use call::{AttemptEnd, Attempts, Fate, Progress, Request};
@@ -29,10 +31,11 @@ pub use herd::play_herd;
 pub use ledger::{Bill, Class, Ledger, Lump, Source};
 pub use phase::{PhaseEnd, PhaseTotals, ToolTotals, Workspace, play_phase};
 pub use record::{Limit, Outcome, Record, Turn};
-pub use step::{Call, Kind, Step, Then};
+pub use together::OpenPhase;
+pub use step::{Call, Kind, Ruling, Sending, Step, Then};
 
 use agent::Touches;
-use attempt::Retrying;
+use attempt::{Gate, Retrying};
 use cache::{Entry, Parts};
 use draws::{draw_real, draw_whole};
 pub use runs::{Run, Runs};
@@ -91,6 +94,8 @@ pub struct Session<'m, D: Draws> {
     entry: Entry,
     /// Whether the first call finds tools and system in the cache, where that is known and not drawn.
     starts_warm: Option<bool>,
+    /// Where others have a say in its model calls.
+    gate: Option<Gate>,
     /// When the prefix was used, for an agent whose sessions share it.
     touched: Option<Touches>,
     /// A summary was made, and the entry is cut to the prefix when the next call begins.
@@ -150,6 +155,7 @@ impl<'m, D: Draws> Session<'m, D> {
             sent_tokens: 0,
             entry: Entry::default(),
             starts_warm: None,
+            gate: None,
             touched: None,
             summary_to_apply: false,
             broken: false,
@@ -172,6 +178,18 @@ impl<'m, D: Draws> Session<'m, D> {
         }
     }
 
+    /// Others have a say in each of its model calls: it asks for them with [`Step::Send`].
+    pub fn is_gated(&mut self) {
+        self.gate = Some(Gate::default());
+        self.plain = false;
+    }
+
+    /// Tokens of tools and system, where they can be in the cache by themselves.
+    pub fn cacheable_prefix(&self) -> Option<u64> {
+        let cache = &self.model.cache;
+        (cache.enabled && self.parts.prefix > 0 && self.parts.prefix >= cache.min_tokens).then_some(self.parts.prefix)
+    }
+
     /// Says whether its first call finds tools and system in the cache, where that isn't left to chance.
     pub fn begins_warm(&mut self, warm: Option<bool>) {
         self.starts_warm = warm;
@@ -190,7 +208,7 @@ impl<'m, D: Draws> Session<'m, D> {
         let drawn = self.draw_turn(self.turn + 1);
         match self.attempt::<true>(now_s, drawn) {
             Step::Call(call) => Some(call),
-            Step::Wait(_) | Step::Tools(_) | Step::End(_) => None,
+            Step::Send | Step::Wait(_) | Step::Tools(_) | Step::End(_) => None,
         }
     }
 

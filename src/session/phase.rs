@@ -2,10 +2,11 @@
 
 use rand::RngExt;
 
-use super::agenda::{When, is_guarded, play_guarded, play_together};
+use super::agenda::{When, is_guarded, play_guarded};
 use super::agent::{AgentRoom, AgentSums, NodeTotals};
 use super::breaker::BreakerState;
 use super::draws::{Draws, Purpose, draw_whole};
+use super::together::play_together;
 use super::{AttemptEnd, Attempts, Fate, Progress, Request, Session};
 use crate::dist::Dist;
 use crate::model::{CodeServer, Loading, Model, Phase, Tool};
@@ -180,7 +181,7 @@ pub fn play_phase<D: Draws>(
 ) -> PhaseEnd {
     let (phase, draws, left_s) = (&session.model.phase, session.draws(), session.time_left_s(now_s));
     if session.has_more_than_tools() {
-        return play_phase_together(session, turn, now_s, room, totals);
+        return play_together(session, turn, now_s, room, totals);
     }
     let mut end = PhaseEnd::default();
     let (mut last, mut active, mut only) = (None, 0, 0);
@@ -199,7 +200,7 @@ pub fn play_phase<D: Draws>(
         let played = if calls == 0 {
             BatchEnd::default()
         } else if is_guarded(phase, tool, left_s) {
-            let breaker = phase.breaker.as_ref().zip(room.breakers.get_mut(index));
+            let breaker = phase.breaker.as_ref().zip(room.breakers.get_mut(index)).map(|(rule, own)| (rule, own, 0.0));
             let when = When { start_s: now_s + start_s, left_s: left_s - start_s };
             play_guarded(batch, session, when, breaker, &mut room.agents, span, totals)
         } else {
@@ -230,46 +231,26 @@ pub fn play_phase<D: Draws>(
     end
 }
 
-/// The same where some of the tools are agents, have to be found first, or are called from code.
-#[cold]
-#[inline(never)]
-fn play_phase_together<D: Draws>(
-    session: &Session<'_, D>,
-    turn: u64,
-    now_s: f64,
-    room: &mut Workspace,
-    totals: &mut PhaseTotals,
-) -> PhaseEnd {
-    let phase = &session.model().phase;
-    let draw =
-        |(index, tool): (usize, &Tool)| draw_whole(session.draws(), &tool.calls, Purpose::Calls { tool: index }, turn);
-    let calls: Vec<u64> = phase.tools.iter().enumerate().map(draw).collect();
-    let left_s = session.time_left_s(now_s);
-    let tokens = play_together(session, &calls, turn, now_s, left_s, room, totals);
-    let (mut end, mut last) = (PhaseEnd::default(), None);
-    for &index in &phase.order {
-        let span = &room.spans[index];
-        if span.end_s > end.duration_s {
-            end.duration_s = span.end_s;
-            last = Some(index);
-        }
+/// Tokens of a phase that enter the history, from those of each tool's results.
+pub(super) fn enter_history(phase: &Phase, tokens: &[u64], room: &mut Workspace) -> u64 {
+    let mut entered = 0;
+    for (index, tokens) in tokens.iter().enumerate() {
         match phase.tools[index].loading {
             Loading::Code { server } if server < room.code.len() => {
-                room.code[server].calls += span.calls;
-                room.code[server].result_tokens += tokens[index];
+                room.code[server].calls += room.spans[index].calls;
+                room.code[server].result_tokens += tokens;
             }
-            _ => end.result_tokens += tokens[index],
+            _ => entered += tokens,
         }
     }
     for (used, server) in room.code.iter_mut().zip(&phase.code) {
-        end.result_tokens += used.close_phase(server);
+        entered += used.close_phase(server);
     }
-    walk_longest_path(phase, last, room, &mut end);
-    end
+    entered
 }
 
 /// What lay on the longest path of a phase, from its last tool on.
-fn walk_longest_path(phase: &Phase, mut last: Option<usize>, room: &mut Workspace, end: &mut PhaseEnd) {
+pub(super) fn walk_longest_path(phase: &Phase, mut last: Option<usize>, room: &mut Workspace, end: &mut PhaseEnd) {
     while let Some(index) = last {
         let (span, own) = (&room.spans[index], &mut room.per_tool[index]);
         if span.calls > 0 {
@@ -301,7 +282,7 @@ pub(super) fn play_tool<D: Draws>(batch: Batch<'_>, draws: &D, span: &mut Span, 
 }
 
 /// The calls of one tool in one phase.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Batch<'a> {
     pub tool: &'a Tool,
     pub index: usize,
@@ -311,7 +292,7 @@ pub(super) struct Batch<'a> {
 }
 
 /// What is drawn for a call before anything happens.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Drawn {
     pub fate: Fate,
     pub latency_s: f64,
@@ -417,6 +398,7 @@ impl Batch<'_> {
 
 /// A call under way, with what its next attempt will meet. Its stream, from which everything after the first attempt's
 /// beginning is drawn, is made when it is needed.
+#[derive(Debug)]
 pub(super) struct CallRun<S> {
     number: u64,
     pub attempts: Attempts,
@@ -440,6 +422,30 @@ impl<S: rand::Rng> CallRun<S> {
         self.latency_s = latency_s;
     }
 
+    fn stream<D: Draws<Stream = S>>(&mut self, batch: Batch<'_>, draws: &D) -> &mut S {
+        let purpose = Purpose::Retry { tool: batch.index, call: self.number };
+        self.stream.get_or_insert_with(|| draws.stream(purpose, batch.turn))
+    }
+
+    /// The first copy of the next attempt.
+    pub fn first<D: Draws<Stream = S>>(&mut self, batch: Batch<'_>, draws: &D) -> Request {
+        let (fate, latency_s) = (self.fate, self.latency_s);
+        request(batch.tool, fate, latency_s, self.stream(batch, draws))
+    }
+
+    /// The second copy of an attempt at a tool that is no agent.
+    pub fn second<D: Draws<Stream = S>>(&mut self, batch: Batch<'_>, draws: &D) -> Request {
+        let (tool, stream) = (batch.tool, self.stream(batch, draws));
+        let fate = Fate::of(&tool.faults, stream.random::<f64>());
+        let latency_s = tool.latency_s.draw(stream);
+        request(tool, fate, latency_s, stream)
+    }
+
+    /// How long it takes to be turned away, s.
+    pub fn turned_away(&mut self, tool: &Tool) -> f64 {
+        self.stream.as_mut().map_or(0.0, |stream| tool.reject_latency_s.draw(stream))
+    }
+
     /// Plays the next attempt, and says whether a second copy was sent, which `second` gives its latency: not at the
     /// call's deadline or after `left_s`.
     pub fn attempt<D: Draws<Stream = S>>(
@@ -449,11 +455,10 @@ impl<S: rand::Rng> CallRun<S> {
         left_s: f64,
         second: impl FnOnce(Fate, &mut S) -> f64,
     ) -> (Progress, bool) {
-        let Batch { tool, index, turn, .. } = batch;
-        let stream =
-            self.stream.get_or_insert_with(|| draws.stream(Purpose::Retry { tool: index, call: self.number }, turn));
-        let first = request(tool, self.fate, self.latency_s, stream);
+        let tool = batch.tool;
+        let first = self.first(batch, draws);
         let left_s = left_s.min(tool.retry.deadline_s - self.attempts.elapsed_s);
+        let stream = self.stream(batch, draws);
         let (end, both) = if tool.hedge_after_s < left_s {
             AttemptEnd::hedged(tool.faults.timeout_s, tool.hedge_after_s, first, || {
                 let fate = Fate::of(&tool.faults, stream.random::<f64>());

@@ -161,6 +161,9 @@ pub struct Record {
     pub retry_wait_s: f64,
     /// The part of it between attempts of model calls.
     pub model_wait_s: f64,
+    /// Waits for a free place, of the model and of tools, summed over calls, s; and the part before model calls.
+    pub queue_s: f64,
+    pub model_queue_s: f64,
     /// Attempts of model calls that weren't answered.
     pub model_lost_s: f64,
     pub approval_s: f64,
@@ -235,6 +238,8 @@ impl Record {
         self.tool_s += before.tool_s;
         self.retry_wait_s += before.retry_wait_s;
         self.model_wait_s += before.model_wait_s;
+        self.queue_s += before.queue_s;
+        self.model_queue_s += before.model_queue_s;
         self.model_lost_s += before.model_lost_s;
         self.approval_s += before.approval_s;
         self.think_s += before.think_s;

@@ -7,6 +7,8 @@ use super::record::Outcome;
 pub enum Step {
     /// An attempt of a model call.
     Call(Call),
+    /// A gated session is about to send an attempt of a model call: [`super::Session::send`] sends it.
+    Send,
     /// So much time has to pass, s: between two attempts, or until the user's next message.
     Wait(f64),
     /// The tool phase of the turn with this number, where something lay between them: its tools were searched for.
@@ -36,6 +38,33 @@ pub struct Call {
     pub is_answered: bool,
     /// What comes after it.
     pub then: Then,
+}
+
+/// What a gated session is about to send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sending {
+    /// Whether it will get as far as the provider.
+    pub arrives: bool,
+    /// All tokens.
+    pub prompt_tokens: u64,
+    /// Those of them that would be read from the cache.
+    pub hit_tokens: u64,
+    /// Tokens that the model would write.
+    pub output_tokens: u64,
+}
+
+/// What others than the session decide about an attempt of a model call.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Ruling {
+    /// It goes its way.
+    Pass,
+    /// It is turned away, and has to wait at least this long, s.
+    Reject {
+        /// The server's retry-after, s; 0 where it names none.
+        retry_after_s: f64,
+    },
+    /// It is lost before it arrives.
+    Lose,
 }
 
 /// What a model call is for.

@@ -1,0 +1,217 @@
+//! A tool phase that is played event by event: one that calls agents, so that sessions which share a prefix meet in the
+//! order of time; one whose tools have to be found or are called from code; and one whose calls meet those of other
+//! sessions.
+
+use super::agenda::{Agenda, Event, Nobody, Plans, Room, Running, Servers, When, is_guarded};
+use super::draws::{Draws, Purpose, draw_whole};
+use super::phase::{Batch, PhaseEnd, PhaseTotals, Workspace, enter_history, play_tool, walk_longest_path};
+use super::{BreakerState, Session};
+
+/// A tool phase under way.
+#[derive(Debug)]
+pub struct OpenPhase<'m, S> {
+    turn: u64,
+    /// When it began, on its session's clock, and how long it may last, s.
+    now_s: f64,
+    left_s: f64,
+    /// Calls that each tool makes.
+    calls: Vec<u64>,
+    /// Tools that each tool still waits for.
+    waits_for: Vec<usize>,
+    running: Vec<Option<Running<'m, S>>>,
+    tokens: Vec<u64>,
+    /// Tools that aren't over.
+    open: usize,
+}
+
+impl<'m, S: rand::Rng> OpenPhase<'m, S> {
+    /// Begins the phase after call `turn`, at `now_s` of the session's clock. A tool that was searched for in vain isn't
+    /// executed.
+    pub fn begin<D: Draws<Stream = S>, P: Plans, V: Servers>(
+        session: &Session<'m, D>,
+        turn: u64,
+        now_s: f64,
+        room: &mut Workspace,
+        totals: &mut PhaseTotals,
+        plans: &mut P,
+        servers: &mut V,
+    ) -> Self {
+        let phase = &session.model().phase;
+        let tools = phase.tools.len();
+        let calls = phase.tools.iter().enumerate().map(|(index, tool)| {
+            draw_whole(session.draws(), &tool.calls, Purpose::Calls { tool: index }, turn)
+        });
+        let mut open = Self {
+            turn,
+            now_s,
+            left_s: session.time_left_s(now_s),
+            calls: calls.collect(),
+            waits_for: phase.after.iter().map(Vec::len).collect(),
+            running: (0..tools).map(|_| None).collect(),
+            tokens: vec![0; tools],
+            open: tools,
+        };
+        room.agents.start_phase();
+        let ready = phase.order.iter().copied().filter(|index| open.waits_for[*index] == 0).collect();
+        open.start(ready, session, room, totals, plans, servers);
+        open
+    }
+
+    /// Whether nothing of it is left to happen. It may end later than its last event.
+    pub fn is_over(&self) -> bool {
+        self.open == 0
+    }
+
+    /// Starts tools that nothing has to be waited for any more, and those that then are ready too.
+    fn start<D: Draws<Stream = S>, P: Plans, V: Servers>(
+        &mut self,
+        mut ready: Vec<usize>,
+        session: &Session<'m, D>,
+        room: &mut Workspace,
+        totals: &mut PhaseTotals,
+        plans: &mut P,
+        servers: &mut V,
+    ) {
+        let phase = &session.model().phase;
+        let mut over = Vec::new();
+        loop {
+            self.start_ready(&mut ready, &mut over, session, room, totals, plans, servers);
+            while let Some(index) = over.pop() {
+                self.over(index, &phase.after, &mut ready);
+            }
+            if ready.is_empty() {
+                break;
+            }
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)] // a step of the loop above
+    fn start_ready<D: Draws<Stream = S>, P: Plans, V: Servers>(
+        &mut self,
+        ready: &mut Vec<usize>,
+        over: &mut Vec<usize>,
+        session: &Session<'m, D>,
+        room: &mut Workspace,
+        totals: &mut PhaseTotals,
+        plans: &mut P,
+        servers: &mut V,
+    ) {
+        let phase = &session.model().phase;
+        while let Some(index) = ready.pop() {
+            let tool = &phase.tools[index];
+            let start_s = phase.after[index].iter().map(|&before| room.spans[before].end_s).fold(0.0, f64::max);
+            let left_s = self.left_s;
+            let (given_up, made) = (session.is_given_up(index), if start_s >= left_s { 0 } else { self.calls[index] });
+            let batch = Batch { tool, index, one_at_a_time: phase.one_at_a_time, turn: self.turn, calls: made };
+            let span = &mut room.spans[index];
+            (span.calls, span.end_s) = (if given_up { 0 } else { made }, start_s);
+            let before = (totals.calls, totals.duplicates);
+            let alone = tool.agent.is_none() && !is_guarded(phase, tool, left_s) && !servers.are_shared(index);
+            if given_up {
+                totals.calls += made;
+                self.tokens[index] = made * tool.error_result_tokens;
+            } else if made > 0 && alone {
+                let end = play_tool(batch, session.draws(), span, totals);
+                (span.end_s, self.tokens[index]) = (start_s + end.duration_s, end.result_tokens);
+            } else if made > 0 {
+                let when = When { start_s: self.now_s + start_s, left_s: left_s - start_s };
+                self.running[index] = Some(Running::new(batch, session, when, (index, start_s), span, plans));
+            }
+            room.count(index, before, totals);
+            if self.running[index].is_none() {
+                over.push(index);
+            }
+        }
+    }
+
+    /// A tool is over: others may have waited for it.
+    fn over(&mut self, index: usize, after: &[Vec<usize>], ready: &mut Vec<usize>) {
+        self.open -= 1;
+        for (next, before) in after.iter().enumerate() {
+            for _ in before.iter().filter(|before| **before == index) {
+                self.waits_for[next] -= 1;
+                if self.waits_for[next] == 0 {
+                    ready.push(next);
+                }
+            }
+        }
+    }
+
+    /// When a tool's batch began, s from the start of the phase; `None` of a tool that isn't under way.
+    pub fn began_s(&self, tool: usize) -> Option<f64> {
+        self.running.get(tool)?.as_ref().map(|running| running.from_s)
+    }
+
+    /// Plays an event. One of a tool that is over is of no use any more.
+    pub fn handle<D: Draws<Stream = S>, P: Plans, V: Servers>(
+        &mut self,
+        event: Event,
+        session: &Session<'m, D>,
+        room: &mut Workspace,
+        totals: &mut PhaseTotals,
+        plans: &mut P,
+        servers: &mut V,
+    ) {
+        let phase = &session.model().phase;
+        let index = event.batch;
+        let Some(batch) = self.running.get_mut(index).and_then(Option::as_mut) else { return };
+        let before = (totals.calls, totals.duplicates);
+        let shared = servers.breaker(index);
+        let own = room.breakers.get(index).copied().unwrap_or_default();
+        let (mut state, origin_s): (BreakerState, f64) = shared.unwrap_or((own, 0.0));
+        let mut breaker = phase.breaker.as_ref().map(|rule| (rule, &mut state, origin_s));
+        let span = &mut room.spans[index];
+        let mut around = Room { agents: &mut room.agents, span, totals, plans, servers };
+        batch.step(event, session, &mut breaker, &mut around);
+        if shared.is_some() {
+            servers.set_breaker(index, state);
+        } else if let Some(own) = room.breakers.get_mut(index) {
+            *own = state;
+        }
+        let mut ready = Vec::new();
+        if batch.is_over() {
+            span.end_s = batch.from_s + batch.end.duration_s;
+            self.tokens[index] = batch.end.result_tokens;
+            self.running[index] = None;
+            self.over(index, &phase.after, &mut ready);
+        }
+        room.count(index, before, totals);
+        if !ready.is_empty() {
+            self.start(ready, session, room, totals, plans, servers);
+        }
+    }
+
+    /// What it came to, when it is over.
+    pub fn close<D: Draws<Stream = S>>(self, session: &Session<'m, D>, room: &mut Workspace) -> PhaseEnd {
+        let phase = &session.model().phase;
+        let (mut end, mut last) = (PhaseEnd::default(), None);
+        for &index in &phase.order {
+            let span = &room.spans[index];
+            if span.end_s > end.duration_s {
+                end.duration_s = span.end_s;
+                last = Some(index);
+            }
+        }
+        end.result_tokens = enter_history(phase, &self.tokens, room);
+        walk_longest_path(phase, last, room, &mut end);
+        end
+    }
+}
+
+/// Plays the whole phase after call `turn`, which begins at `now_s`, where nobody else is there.
+#[cold]
+#[inline(never)]
+pub(super) fn play_together<D: Draws>(
+    session: &Session<'_, D>,
+    turn: u64,
+    now_s: f64,
+    room: &mut Workspace,
+    totals: &mut PhaseTotals,
+) -> PhaseEnd {
+    let (mut agenda, mut nobody) = (Agenda::default(), Nobody);
+    let mut open = OpenPhase::begin(session, turn, now_s, room, totals, &mut agenda, &mut nobody);
+    while let Some(event) = agenda.next() {
+        open.handle(event, session, room, totals, &mut agenda, &mut nobody);
+    }
+    open.close(session, room)
+}

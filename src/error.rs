@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::price::{ImportError, UnknownModel};
 use crate::scenario::ScenarioError;
+use crate::simulate::Overload;
 use crate::stats::ThresholdError;
 
 /// Why a command couldn't answer.
@@ -71,6 +72,25 @@ pub enum Error {
     /// A budget that can't be sized.
     #[error("{0}")]
     Budget(String),
+    /// More work comes to a station of a fleet than it can do.
+    #[error(
+        "the fleet is unstable: {:.0} sessions an hour keep {:.2} servers of {} busy, and it has {}; sessions in progress \
+         would grow by at least {:.0} an hour, without end. It takes fewer than {:.0} sessions an hour, or {} servers",
+        .0.arrive_per_hour, .0.needed, .0.name, .0.servers, .0.growth_per_hour(),
+        .0.arrive_per_hour * .0.servers as f64 / .0.needed, .0.needed.floor() + 1.0
+    )]
+    Unstable(Overload),
+    /// A command that plays single sessions.
+    #[error(
+        "`{0}` holds single sessions side by side, and the sessions of a fleet aren't single; `run`, `check`, `compare` and `plan` play a fleet"
+    )]
+    NotOfFleets(&'static str),
+    /// Charts of a comparison of single sessions.
+    #[error("{}: a comparison of single sessions has no charts; `run --strategy NAME -o DIR` draws one of them", .0.display())]
+    NoCharts(PathBuf),
+    /// A plan that can't be made.
+    #[error("{0}")]
+    Plan(String),
     /// A question without an answer.
     #[error("{0}")]
     Solve(String),
@@ -108,6 +128,9 @@ impl Error {
             | Error::NothingToSweep(_)
             | Error::Sweep(_)
             | Error::Solve(_)
+            | Error::NoCharts(_)
+            | Error::Plan(_)
+            | Error::NotOfFleets(_)
             | Error::Budget(_)
             | Error::Reserve(_)
             | Error::UnknownMetric { .. }

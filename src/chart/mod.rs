@@ -6,6 +6,7 @@
 mod costs;
 mod heat;
 mod latency;
+mod plan;
 mod scale;
 mod sweep;
 
@@ -18,6 +19,7 @@ use plotters::prelude::*;
 pub use costs::{CostByTurn, CostDistribution};
 pub use heat::HeatMap;
 pub use latency::TailCurve;
+pub use plan::HockeyStick;
 pub use sweep::{SweepLine, SweepLines};
 
 use crate::Error;

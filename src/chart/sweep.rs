@@ -31,6 +31,9 @@ pub struct SweepLine {
     pub points: Vec<(f64, f64, f64, f64)>,
 }
 
+/// More dots than this would hide their line.
+const MOST_DOTS: usize = 40;
+
 /// Okabe and Ito's other colours.
 const COLOURS: [RGBColor; 6] =
     [BLUE, ORANGE, RGBColor(0, 158, 115), RGBColor(204, 121, 167), RGBColor(230, 159, 0), RGBColor(86, 180, 233)];
@@ -66,11 +69,14 @@ impl Chart for SweepLines {
             .axis_desc_style((FONT, 13))
             .draw()?;
         for (SweepLine { name, points }, colour) in self.lines.iter().zip(COLOURS.into_iter().cycle()) {
+            let dot = if points.len() > MOST_DOTS { 0 } else { 3 };
             let band: Vec<(f64, f64)> =
                 points.iter().map(|p| (p.0, p.3)).chain(points.iter().rev().map(|p| (p.0, p.2))).collect();
             chart.draw_series([Polygon::new(band, colour.mix(0.2).filled())])?;
             chart
-                .draw_series(LineSeries::new(points.iter().map(|p| (p.0, p.1)), colour.stroke_width(2)).point_size(3))?
+                .draw_series(
+                    LineSeries::new(points.iter().map(|p| (p.0, p.1)), colour.stroke_width(2)).point_size(dot),
+                )?
                 .label(name)
                 .legend(move |(x, y)| PathElement::new([(x, y), (x + 22, y)], colour.stroke_width(2)));
         }

@@ -8,6 +8,7 @@ mod agents;
 mod budgets;
 mod costs;
 mod facts;
+mod fleet;
 mod gaps;
 mod outcomes;
 mod phases;
@@ -17,6 +18,7 @@ mod sizes;
 mod walk;
 
 use facts::Facts;
+pub use fleet::check_fleet;
 
 use crate::model::{Herd, Model, Resource};
 use crate::stats::{Estimate, Quantity, Sample, Statistic};

@@ -5,12 +5,14 @@ use std::process::ExitCode;
 
 use clap::Args;
 
+use super::fleet::Held;
 use super::output::print;
 use super::progress::Bar;
 use super::run::Format;
 use super::{Which, metric, threshold_code};
 use crate::Error;
 use crate::report::{self, Style};
+use crate::scenario::Scenario;
 use crate::simulate::compare;
 use crate::stats::Metric;
 
@@ -39,23 +41,14 @@ pub(super) struct Compare {
     /// The same as --format markdown: a verdict and tables for a pull request
     #[arg(long, conflicts_with = "format")]
     markdown: bool,
+    /// Of fleets: write compare.json, compare.md and charts over time (SVG and PNG) into this folder too
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
 }
 
 impl Compare {
-    pub fn run(self) -> Result<ExitCode, Error> {
-        let base = self.which.load(None)?;
-        let names: Vec<&str> = match self.metric.as_slice() {
-            [] if base.model.herd.is_some() => vec!["herd_calls", "herd_time_s"],
-            [] => vec!["cost_usd", "latency_s"],
-            names => names.iter().map(String::as_str).collect(),
-        };
-        let mut metrics: Vec<Metric> = Vec::new();
-        for name in names {
-            let metric = metric(name)?;
-            if !metrics.contains(&metric) {
-                metrics.push(metric);
-            }
-        }
+    /// The scenarios that are held side by side.
+    fn all(&self, base: Scenario) -> Result<Vec<Scenario>, Error> {
         let mut scenarios = Vec::new();
         match &self.other {
             Some(other) => scenarios.push(self.which.load_file(other, None)?),
@@ -68,6 +61,37 @@ impl Compare {
         }
         scenarios.insert(0, base);
         Which::add_conditions(&mut scenarios, &self.fail_if)?;
+        Ok(scenarios)
+    }
+
+    fn fleets(&self, base: Scenario) -> Result<ExitCode, Error> {
+        let format = if self.markdown { Format::Markdown } else { self.format };
+        let (metrics, strict, output) = (self.metric.as_slice(), self.strict, self.output.as_deref());
+        let scenarios = self.all(base)?;
+        super::fleet::compare(&self.which, scenarios, &Held { metrics, format, strict, output })
+    }
+
+    pub fn run(self) -> Result<ExitCode, Error> {
+        let base = self.which.load(None)?;
+        if base.model.fleet.is_some() {
+            return self.fleets(base);
+        }
+        if let Some(output) = &self.output {
+            return Err(Error::NoCharts(output.clone()));
+        }
+        let names: Vec<&str> = match self.metric.as_slice() {
+            [] if base.model.herd.is_some() => vec!["herd_calls", "herd_time_s"],
+            [] => vec!["cost_usd", "latency_s"],
+            names => names.iter().map(String::as_str).collect(),
+        };
+        let mut metrics: Vec<Metric> = Vec::new();
+        for name in names {
+            let metric = metric(name)?;
+            if !metrics.contains(&metric) {
+                metrics.push(metric);
+            }
+        }
+        let scenarios = self.all(base)?;
         let bar = Bar::new();
         let comparison = compare(scenarios, &metrics, self.which.options(), &bar)?;
         drop(bar);

@@ -4,9 +4,11 @@ mod budget;
 mod check;
 mod compare;
 mod completions;
+mod fleet;
 mod init;
 mod levers;
 mod output;
+mod plan;
 mod prices;
 mod progress;
 mod reserve;
@@ -74,6 +76,8 @@ enum Command {
     Levers(levers::LeversCommand),
     /// Find the value of a key at which two strategies cost the same, or a figure meets a target
     Solve(solve::Solve),
+    /// Find the least capacity, or the most load, with which a fleet meets its goals
+    Plan(plan::PlanCommand),
     /// Hold every closed form that applies against the simulation
     Check(check::Check),
     /// Write a commented scenario to start from
@@ -231,6 +235,7 @@ pub fn run(cli: Cli) -> Result<ExitCode, Error> {
         Command::Sweep(command) => command.run(),
         Command::Levers(command) => command.run(),
         Command::Solve(command) => command.run(),
+        Command::Plan(command) => command.run(),
         Command::Check(command) => command.run(),
         Command::Init(command) => command.run(),
         Command::Budget(command) => command.run(),

@@ -67,6 +67,10 @@ impl Run {
             Format::Json => json(slice::from_ref(&answer))?,
             Format::Markdown => report::markdown(&answer),
         })?;
+        if let Some(growth) = answer.fleet.as_ref().and_then(|fleet| fleet.summary.growth.as_ref()) {
+            anstream::eprintln!("{}", report::growth_text(&answer, growth));
+            return Ok(ExitCode::from(1));
+        }
         Ok(threshold_code(report::not_kept(&answer, self.strict)))
     }
 }
@@ -82,6 +86,11 @@ fn write_all(answer: &Answer, mut folder: Folder) -> Result<(), Error> {
     folder.write("report.md", &report::markdown(answer))?;
     folder.write("report.json", &json(slice::from_ref(answer))?)?;
     let (scenario, sample, title) = (&answer.scenario, &answer.sample, answer.scenario.title.as_str());
+    if answer.fleet.is_some() {
+        super::fleet::write_charts(answer, &mut folder)?;
+        folder.close(&super::fleet::CHARTS);
+        return Ok(());
+    }
     if let Some(costs) = turn_costs(scenario) {
         let chart = CostByTurn {
             title: title.to_owned(),

@@ -72,7 +72,8 @@ impl Solve {
         let folder = self.output.as_deref().map(Folder::open).transpose()?;
         let load = |strategy: &str, value: &str| {
             let set = [format!("{}={value}", self.find)];
-            self.which.load_with(&self.which.file, Some(strategy), &set)
+            let scenario = self.which.load_with(&self.which.file, Some(strategy), &set)?;
+            if scenario.model.fleet.is_some() { Err(Error::NotOfFleets("solve")) } else { Ok(scenario) }
         };
         let bar = Bar::new();
         let solution = solve(unknown, question, &load, self.which.options(), &bar)?;
@@ -104,7 +105,7 @@ fn value(text: &str) -> Option<(Kind, f64)> {
 }
 
 /// Where to look, from what is written at the key and what is asked for. `is_right` says whether the key can have a value.
-fn unknown(
+pub(super) fn unknown(
     written: Option<String>,
     key: &str,
     between: Option<&str>,

@@ -11,7 +11,8 @@ use super::rng::SessionDraws;
 use crate::model::Model;
 use crate::price::PicoUsd;
 use crate::session::{
-    Bill, Call, Kind, Outcome, PhaseTotals, Record, Run, Runs, Session, Step, Then, Turn, Used, Workspace, play_herd, play_phase,
+    Bill, Call, Kind, Outcome, PhaseTotals, Record, Run, Runs, Session, Step, Then, Turn, Used, Workspace, play_herd,
+    play_phase,
 };
 
 /// Sessions in a chunk.

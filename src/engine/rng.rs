@@ -71,6 +71,8 @@ const fn code(purpose: Purpose) -> u64 {
         Purpose::HerdNetwork { client } => (31, 0, client),
         Purpose::HerdWait { client } => (31, 1, client),
         Purpose::HerdService => (31, 2, 0),
+        Purpose::Arrivals => (31, 3, 0),
+        Purpose::Outage { tool } => (0, tool, 0),
     };
     (kind << 27) | ((tool as u64) << 16) | call
 }

@@ -3,6 +3,8 @@
 //! A [`Model`] is made by [`crate::scenario::Scenario::model`] from a validated scenario; on such a model the engines
 //! can't fail. All times are seconds, all sizes whole tokens, all prices pico-dollars per token.
 
+mod fleet;
+
 use crate::dist::{Dist, Whole};
 use crate::price::{PicoUsd, Tariff};
 
@@ -19,6 +21,8 @@ pub const MOST_TURNS: u64 = 1_000_000;
 pub struct Model {
     /// Many clients at one resource; a repeat of it is then played instead of a session.
     pub herd: Option<Herd>,
+    /// Sessions that arrive one after another and share things; they are then played together.
+    pub fleet: Option<Fleet>,
     /// The first prompt.
     pub prompt: Prompt,
     /// The user's messages.
@@ -52,6 +56,8 @@ pub struct Model {
     /// Prices; `None` where the scenario names neither a model nor prices, and money isn't reported.
     pub tariff: Option<Tariff>,
 }
+
+pub use fleet::{Arrivals, Fleet, LimitRules, Limits, Outage, OutputRule, Station};
 
 /// Many clients that all start at time 0 and use one resource once each.
 #[derive(Debug, Clone)]
@@ -173,6 +179,21 @@ pub struct Prompt {
 }
 
 impl Model {
+    /// Whether an attempt of a model call can fail, for the model's own reasons or because of what sessions share.
+    pub fn calls_can_fail(&self) -> bool {
+        let shared =
+            |fleet: &Fleet| fleet.limits.any_rate() || fleet.outages.iter().any(|outage| outage.tool.is_none());
+        self.faults.any() || self.fleet.as_ref().is_some_and(shared)
+    }
+
+    /// Whether sessions may have to wait for each other.
+    pub fn has_queues(&self) -> bool {
+        let queues = |fleet: &Fleet| {
+            fleet.limits.concurrent.is_some() || self.phase.tools.iter().any(|tool| tool.station.is_some())
+        };
+        self.fleet.as_ref().is_some_and(queues)
+    }
+
     /// Whether a session is one run of this model.
     pub fn is_one_run(&self) -> bool {
         self.routing.is_none() && self.success.is_none()
@@ -371,6 +392,10 @@ pub struct Tool {
     pub reject_latency_s: Dist,
     /// A second copy of an attempt is sent after this long, s; infinite where off.
     pub hedge_after_s: f64,
+    /// The servers that its calls share in a fleet; `None` where there is no end of them.
+    pub station: Option<Station>,
+    /// Whether it breaks down in a fleet.
+    pub has_outage: bool,
     /// Whether calls wait for a person.
     pub approval: Option<Approval>,
     /// Chance that an answered call reports an error of the tool itself.
@@ -389,10 +414,16 @@ impl Tool {
     pub fn can_run_twice(&self) -> bool {
         let late = match &self.agent {
             Some(_) => self.faults.timeout_s.is_finite(),
+            None if self.station.is_some() => self.faults.timeout_s.is_finite(),
             None => self.latency_s.sf(self.faults.timeout_s) > 0.0,
         };
         let again = self.retry.attempts > 1 && (self.faults.lost_reply > 0.0 || late);
         !self.idempotent && (again || self.is_hedged())
+    }
+
+    /// Whether an attempt can fail: by chance, by a timeout, or because of what sessions share.
+    pub fn attempts_can_fail(&self) -> bool {
+        self.faults.any() || self.has_outage || self.station.is_some_and(|station| station.places < u64::MAX)
     }
 
     /// Whether a second copy may be sent.

@@ -14,10 +14,10 @@ use crate::stats::{Estimate, Metric, MetricSummary, Paired, Threshold, Verdict, 
 pub const SCHEMA: &str = "agent-sim.report/1";
 
 /// A JSON object with its keys in the order given.
-struct Object<V>(Vec<(String, V)>);
+pub(super) struct Object<V>(pub Vec<(String, V)>);
 
 impl<V> Object<V> {
-    fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
@@ -126,6 +126,9 @@ struct Strategy {
     month: Option<MonthReport>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     precision: Vec<Precision>,
+    /// What only a fleet has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fleet: Option<super::fleet::FleetReport>,
     checks: Vec<CheckReport>,
     not_checked: Vec<NotCheckedReport>,
     thresholds: Vec<ThresholdReport>,
@@ -143,10 +146,10 @@ struct ThresholdReport {
 }
 
 #[derive(Serialize)]
-struct RateReport {
-    value: f64,
-    se: f64,
-    ci95: [f64; 2],
+pub(super) struct RateReport {
+    pub value: f64,
+    pub se: f64,
+    pub ci95: [f64; 2],
 }
 
 impl From<&Estimate> for RateReport {
@@ -180,6 +183,9 @@ struct Time {
     people: f64,
     compaction: f64,
     search: f64,
+    /// For a free place of the model, in a fleet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    queue: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -489,6 +495,7 @@ fn strategy(answer: &Answer) -> Strategy {
             people: t.people_s / divisor,
             compaction: t.compaction_s / divisor,
             search: t.searches_s / divisor,
+            queue: answer.fleet.is_some().then_some(t.queue_s / divisor),
         })
     };
     let total_s = summary.times.as_ref().map_or(0.0, crate::stats::Times::total_s);
@@ -547,6 +554,7 @@ fn strategy(answer: &Answer) -> Strategy {
                 pass: target.met(summary),
             })
             .collect(),
+        fleet: answer.fleet.as_ref().map(|fleet| super::fleet::report(answer, &fleet.summary)),
         checks: answer
             .checks
             .checks

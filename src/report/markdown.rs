@@ -6,8 +6,7 @@ use super::format::percent;
 use super::system::{agent_rows, loading_note, loading_rows, success_lines, unanswered};
 use super::wording::{
     Part, TURN_HEADLINES, budget_rows, budget_text, cache_text, cells, checks_sentence, headlines, month, month_text,
-    outcome_name, price_sentence, sessions_text, share_with_interval, spending, threshold_texts, time_shares,
-    with_interval,
+    outcome_name, played, price_sentence, share_with_interval, spending, threshold_texts, time_shares, with_interval,
 };
 use crate::simulate::Answer;
 use crate::stats::{Rate, TurnMetric, Unit};
@@ -64,6 +63,13 @@ pub fn markdown(answer: &Answer) -> String {
     let mut out = String::new();
     let strategy = if scenario.strategy == "base" { String::new() } else { format!(" · {}", scenario.strategy) };
     let _ = writeln!(out, "### {}{}\n", escape(&scenario.title), escape(&strategy));
+    if let Some(fleet) = answer.fleet.as_ref().map(|fleet| &fleet.summary)
+        && let Some(text) = super::fleet::unstable(answer, fleet)
+    {
+        let _ = writeln!(out, "**{}**", escape(&text));
+        super::fleet::markdown(&mut out, answer, fleet);
+        return out;
+    }
     if let Some(month) = month(answer) {
         let _ = writeln!(out, "**Per month: {}.**\n", month_text(&month));
     }
@@ -86,6 +92,9 @@ pub fn markdown(answer: &Answer) -> String {
                 .collect();
             let _ = writeln!(out, "| {label} | {} |", cells.join(" | "));
         }
+    }
+    if let Some(fleet) = &answer.fleet {
+        super::fleet::markdown(&mut out, answer, &fleet.summary);
     }
     let rows = spending(answer);
     if !rows.is_empty() {
@@ -147,7 +156,7 @@ pub fn markdown(answer: &Answer) -> String {
     let _ = writeln!(
         out,
         "- {}, seed {}; small print under a figure is its 95 % interval; {}.",
-        sessions_text(scenario, summary.sessions),
+        played(answer),
         scenario.run.seed,
         checks_sentence(answer, "`agent-sim check` says why")
     );

@@ -3,11 +3,12 @@
 use std::fmt::Write;
 
 use super::Style;
+use super::fleet::unstable;
 use super::format::{percent, table, whole};
 use super::system::{agent_rows, loading_note, loading_rows, success_lines, unanswered};
 use super::wording::{
     Part, TURN_HEADLINES, any_marked, budget_rows, budget_text, cache_text, cells, checks_sentence, class_shares,
-    duplicates_by_tool, headlines, longest_path, month, month_text, outcome_name, sessions_text, share_with_interval,
+    duplicates_by_tool, headlines, longest_path, month, month_text, outcome_name, played, share_with_interval,
     spending, threshold_texts, time_shares, with_interval,
 };
 use crate::model::Resource;
@@ -25,13 +26,14 @@ pub fn terminal(answer: &Answer, style: Style) -> String {
     let _ = writeln!(
         out,
         "{}",
-        style.faint(&format!(
-            "{}{strategy} · {}, seed {}",
-            scenario.file,
-            sessions_text(scenario, summary.sessions),
-            scenario.run.seed
-        ))
+        style.faint(&format!("{}{strategy} · {}, seed {}", scenario.file, played(answer), scenario.run.seed))
     );
+    let fleet = answer.fleet.as_ref().map(|fleet| &fleet.summary);
+    if let Some((text, fleet)) = fleet.and_then(|fleet| Some((unstable(answer, fleet)?, fleet))) {
+        let _ = writeln!(out, "\n{}", style.bad(&text));
+        super::fleet::terminal(&mut out, answer, fleet, style);
+        return out;
+    }
     let _ = writeln!(out, "\n{}", headline_table(answer));
     let _ = writeln!(out, "{}", style.faint("Under each figure its 95 % interval."));
     if any_marked(answer) {
@@ -40,6 +42,9 @@ pub fn terminal(answer: &Answer, style: Style) -> String {
             "{}",
             style.warning("?  fewer than ten sessions lie beyond this percentile: run more sessions to know it.")
         );
+    }
+    if let Some(fleet) = fleet {
+        super::fleet::terminal(&mut out, answer, fleet, style);
     }
     if let Some(herd) = &scenario.model.herd {
         section(&mut out, style, "Herd");

@@ -60,7 +60,7 @@ pub(super) fn value(unit: Unit, x: f64) -> String {
 
 pub(super) fn interval(unit: Unit, ci95: [f64; 2]) -> String {
     if ci95[0].is_nan() {
-        return "one session only".to_owned();
+        return "no interval".to_owned();
     }
     format!("{} … {}", value(unit, ci95[0]), value(unit, ci95[1]))
 }
@@ -177,6 +177,7 @@ pub(super) fn time_shares(answer: &Answer) -> Vec<Part> {
         ("searches for tools", times.searches_s),
         (if answer.scenario.model.has_agents() { "tools and other agents" } else { "tools" }, times.tools_s),
         ("retries: failed attempts and waits", times.retries_s),
+        ("waiting for the model's turn", times.queue_s),
         ("people who are asked for approval", times.people_s),
     ];
     rows.retain(|(_, s)| *s > 0.0);
@@ -284,7 +285,8 @@ pub(super) fn month(answer: &Answer) -> Option<Month> {
     Some(Month {
         sessions,
         bill: Estimate { value: mean.value * n, se: mean.se * n, ci95: mean.ci95.map(|x| x * n) },
-        spread_usd: 1.959_963_984_540_054 * cost.sd * n.sqrt(),
+        // sessions of a fleet aren't independent
+        spread_usd: if answer.fleet.is_some() { 0.0 } else { 1.959_963_984_540_054 * cost.sd * n.sqrt() },
     })
 }
 
@@ -327,6 +329,14 @@ pub(super) fn cache_text(answer: &Answer) -> Option<String> {
 pub(super) fn duplicates_by_tool(answer: &Answer) -> impl Iterator<Item = (&str, &Estimate)> {
     let rates = &answer.summary.tool_duplicates;
     answer.scenario.tools.iter().zip(rates).filter_map(|(name, rate)| Some((name.as_str(), rate.as_ref()?)))
+}
+
+/// What was played.
+pub(super) fn played(answer: &Answer) -> String {
+    match &answer.fleet {
+        Some(fleet) => super::fleet::about(&fleet.summary, answer.summary.sessions),
+        None => sessions_text(&answer.scenario, answer.summary.sessions),
+    }
 }
 
 /// `1 session`, `2,000 sessions`.

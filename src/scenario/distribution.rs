@@ -428,8 +428,19 @@ fn scaled(node: &Node, key: &str, measure: Measure, folder: &Path, sink: &Sink) 
     }
 }
 
+/// The numbers of the first column of a CSV file with a header.
+pub(super) fn read_first_column(path: &Path) -> Result<Vec<f64>, String> {
+    let shown = path.display();
+    let mut reader = csv::Reader::from_path(path).map_err(|e| format!("{shown}: {e}"))?;
+    let first = reader.headers().map_err(|e| format!("{shown}: {e}"))?.get(0).unwrap_or_default().to_owned();
+    if first.trim().parse::<f64>().is_ok() {
+        return Err(format!("{shown} has no header: its first line should name its columns"));
+    }
+    read_column(path, &first)
+}
+
 /// The numbers of one column of a CSV file with a header.
-fn read_column(path: &Path, column: &str) -> Result<Vec<f64>, String> {
+pub(super) fn read_column(path: &Path, column: &str) -> Result<Vec<f64>, String> {
     let shown = path.display();
     let mut reader = csv::Reader::from_path(path).map_err(|e| format!("{shown}: {e}"))?;
     let header = reader.headers().map_err(|e| format!("{shown}: {e}"))?;

@@ -6,6 +6,7 @@
 mod changes;
 mod compose;
 mod distribution;
+mod fleet;
 mod herd;
 mod levers;
 mod limits;
@@ -19,6 +20,7 @@ mod reader;
 mod resolve;
 mod servers;
 mod tariffs;
+mod tiers;
 mod tools;
 mod tree;
 

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::changes::text as value_text;
 use super::distribution::{Measure, distribution};
+use super::fleet::{RawFleet, read_fleet};
 use super::herd::{RawHerd, check_alone, read_herd};
 use super::mistake::Mistake;
 use super::raw_agents::{RawOutcome, RawRouting, RawSearch, read_outcome, read_routing, read_search};
@@ -38,6 +39,7 @@ pub(super) struct Raw {
     pub routing: Option<RawRouting>,
     pub outcome: Option<RawOutcome>,
     pub herd: Option<RawHerd>,
+    pub fleet: Option<RawFleet>,
     /// (key, values as TOML)
     pub sweep: Vec<(String, Vec<String>)>,
     /// (metric, bound)
@@ -193,7 +195,6 @@ impl RawBudget {
 /// Reads all sections. `folder` is where the scenario's own files are looked for.
 pub(super) fn read(root: &Table, folder: &Path, sink: &Sink) -> Raw {
     let mut top = Reader::new(root, "the scenario", sink);
-    top.later(&["fleet"]);
     check_alone(root, sink);
     let strategies = names_in(&mut top, "strategies", sink);
     let agents = names_in(&mut top, "agents", sink);
@@ -228,6 +229,7 @@ pub(super) fn read(root: &Table, folder: &Path, sink: &Sink) -> Raw {
         routing: read_routing(&mut top),
         outcome: read_outcome(&mut top),
         herd: read_herd(&mut top, folder),
+        fleet: read_fleet(&mut top, folder),
         sweep: {
             let mut axes = Vec::new();
             if let Some(table) = top.node("sweep").and_then(|node| as_table(node, "sweep", sink)) {

@@ -17,6 +17,8 @@ use crate::model::Jitter;
 #[derive(Debug)]
 pub(super) struct RawTool {
     pub name: Option<At<String>>,
+    pub capacity: Option<At<u64>>,
+    pub queue: Option<At<u64>>,
     pub calls: Option<At<Dist>>,
     pub result: Option<At<Dist>>,
     pub latency: Option<At<Dist>>,
@@ -70,9 +72,10 @@ pub(super) struct RawBreaker {
 }
 
 pub(super) fn read_tool(mut reader: Reader<'_>, folder: &Path, sink: &Sink) -> RawTool {
-    reader.later(&["capacity", "queue"]);
     let tool = RawTool {
         name: reader.get("name", text),
+        capacity: reader.unless_off("capacity", |n, k, s| whole(n, k, 1, 1_000_000, s)),
+        queue: reader.unless_off("queue", |n, k, s| whole(n, k, 0, 1_000_000_000, s)),
         calls: reader.get("calls", |n, k, s| distribution(n, k, Measure::Count, folder, s)),
         result: reader.get("result", |n, k, s| distribution(n, k, Measure::Tokens, folder, s)),
         latency: reader.get("latency", |n, k, s| distribution(n, k, Measure::Duration, folder, s)),

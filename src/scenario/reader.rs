@@ -36,6 +36,11 @@ impl<'t> Reader<'t> {
         Self { table, name: name.into(), known: Vec::new(), later: Vec::new(), sink }
     }
 
+    /// Where mistakes go.
+    pub fn sink(&self) -> &'t Sink {
+        self.sink
+    }
+
     /// The node under a key, which is known from now on.
     pub fn node(&mut self, key: &str) -> Option<&'t Node> {
         self.known.push(key.to_owned());

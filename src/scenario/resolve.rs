@@ -5,7 +5,7 @@ use super::mistake::Mistake;
 use super::raw::{Raw, RawBreaks, RawCache};
 use super::reader::{At, Sink, complain};
 use super::tree::Span;
-use super::{PriceInfo, RunOptions, Surroundings, herd, limits, servers, tariffs, tools};
+use super::{PriceInfo, RunOptions, Surroundings, fleet, herd, limits, servers, tariffs, tools};
 use crate::dist::{Dist, Whole};
 use crate::model::{Agent, Breaks, Cache, Loading, MOST_CALLS, MOST_TURNS, Model, Prompt, Routing, Timing, Tool};
 use crate::price::{Lifetimes, Row, lifetime_label};
@@ -57,7 +57,7 @@ const RARE: f64 = 1e-12;
 pub(super) fn resolve(raw: &Raw, parts: Parts, around: &Surroundings, sink: &Sink) -> Resolved {
     let mut notes = Vec::new();
     let servers = servers::servers(raw, sink);
-    let (tools, phase) = tools::tools(raw, &servers, parts.agents, parts.is_agent, sink);
+    let (tools, mut phase) = tools::tools(raw, &servers, parts.agents, parts.is_agent, sink);
     let definitions = servers.definitions();
     let tariffs::Priced { tariff, info: price, row, writes } = tariffs::prices(raw, around, sink, &mut notes);
     let cache = cache(&raw.cache, row.as_ref(), sink);
@@ -75,8 +75,19 @@ pub(super) fn resolve(raw: &Raw, parts: Parts, around: &Surroundings, sink: &Sin
     let priced = tariffs::is_priced(raw);
     let (faults, retry) = limits::model_faults(raw, sink, &mut notes);
     let output = tokens(&session.output, "output");
+    let shared = if parts.is_agent {
+        None
+    } else {
+        fleet::fleet(raw, &tools, row.as_ref(), max_output(raw, row.as_ref()), sink, &mut notes)
+    };
+    for outage in shared.iter().flat_map(|fleet| &fleet.outages) {
+        if let Some(tool) = outage.tool.and_then(|index| phase.tools.get_mut(index)) {
+            tool.has_outage = true;
+        }
+    }
     let model = Model {
         herd: herd::herd(raw, sink),
+        fleet: shared,
         prompt: Prompt {
             definitions: definitions.iter().map(|(_, tokens)| *tokens).collect(),
             system: tokens(&raw.prompt.system, "system"),
@@ -102,6 +113,7 @@ pub(super) fn resolve(raw: &Raw, parts: Parts, around: &Surroundings, sink: &Sin
         tariff,
     };
     check_zero_turns(raw, sink);
+    fleet::check_fleet(raw, &model, sink);
     limits::check_routing(raw, sink);
     limits::check_context(raw, &model, sink);
     limits::check_budget(raw, &model, sink);
@@ -170,6 +182,11 @@ fn note_idle(raw: &Raw, model: &Model, is_agent: bool, notes: &mut Vec<String>) 
     {
         notes
             .push("model calls take no time: [model] has no `first_token`, `prefill_rate` or `output_rate`".to_owned());
+    }
+    if let Some(capacity) =
+        raw.tools.iter().find_map(|at| at.value.capacity).filter(|_| model.fleet.is_none() && !is_agent)
+    {
+        notes.push(format!("the capacity of {} matters where sessions meet: give [fleet] arrivals", capacity.value));
     }
     for (tool, at) in model.phase.tools.iter().zip(&raw.tools) {
         if let (Some(_), None, Some(name)) = (&tool.agent, &at.value.result, &at.value.name) {

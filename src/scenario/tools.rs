@@ -8,7 +8,7 @@ use super::resolve::{finite_mean, whole_law};
 use super::servers::Servers;
 use super::tree::Span;
 use crate::dist::Dist;
-use crate::model::{Agent, Approval, Breaker, Faults, Loading, MOST_TOOLS, Phase, Retry, Tool};
+use crate::model::{Agent, Approval, Breaker, Faults, Loading, MOST_TOOLS, Phase, Retry, Station, Tool};
 use crate::price::PicoUsd;
 
 /// Names of the tools, and the phase that they make up.
@@ -100,7 +100,7 @@ fn breaker(raw: &Raw, tools: &[Tool], is_agent: bool, sink: &Sink) -> Option<Bre
         );
         return None;
     };
-    if !tools.iter().any(|tool| tool.faults.any()) {
+    if raw.fleet.is_none() && !tools.iter().any(|tool| tool.faults.any()) {
         if is_agent {
             return None;
         }
@@ -229,6 +229,7 @@ fn tool(raw: &RawTool, span: Span, scenario: &Raw, sink: &Sink) -> Tool {
     }
     if let Some(at) = &raw.reject_latency
         && raw.rejected.is_none()
+        && scenario.fleet.is_none()
     {
         complain(
             sink,
@@ -240,6 +241,7 @@ fn tool(raw: &RawTool, span: Span, scenario: &Raw, sink: &Sink) -> Tool {
     if let Some(at) = &raw.error_result
         && at.value > 0
         && !raw.says_how_it_fails
+        && scenario.fleet.is_none()
         && retry.deadline_s.is_infinite()
     {
         complain(
@@ -249,6 +251,21 @@ fn tool(raw: &RawTool, span: Span, scenario: &Raw, sink: &Sink) -> Tool {
                 .help("say how it fails: error, rejected, lost_request, lost_reply, a timeout, or a denied approval"),
         );
     }
+    if let (Some(at), None) = (raw.queue, raw.capacity) {
+        complain(
+            sink,
+            Mistake::at(at.span, "`queue` of a tool without `capacity`")
+                .label("nobody waits where there is no end of servers")
+                .help("capacity = 10, the calls that it serves at once"),
+        );
+    }
+    if let (Some(at), Some(_)) = (raw.capacity, &raw.agent) {
+        complain(sink, Mistake::at(at.span, "`capacity` of a tool that is an agent").label("it has no servers"));
+    }
+    let station = raw
+        .capacity
+        .filter(|_| scenario.fleet.is_some())
+        .map(|capacity| Station { servers: capacity.value, places: raw.queue.map_or(u64::MAX, |at| at.value) });
     let price = match raw.price_usd {
         None => PicoUsd::default(),
         Some(at) => PicoUsd::from_usd(at.value).unwrap_or_else(|error| {
@@ -276,6 +293,8 @@ fn tool(raw: &RawTool, span: Span, scenario: &Raw, sink: &Sink) -> Tool {
             Some(at) => finite_mean(at.value.clone(), "reject_latency", at.span, sink),
         },
         hedge_after_s: raw.hedge_after.map_or(f64::INFINITY, |at| at.value),
+        station,
+        has_outage: false,
         approval,
         error: value(&raw.error),
         idempotent: raw.idempotent.is_some_and(|at| at.value),

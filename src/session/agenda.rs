@@ -490,7 +490,8 @@ impl<'a, S: rand::Rng> Running<'a, S> {
         let until_deadline_s = batch.tool.retry.deadline_s - call.run.attempts.elapsed_s;
         call.at_server = Some(AtServer { attempt, begun_s: at_s, admission, copies: 1, rejected: 0, executions: 0 });
         let gives_up_s = at_s + batch.tool.faults.timeout_s.min(until_deadline_s);
-        let gives_up_s = gives_up_s.min(left_s);
+        // just behind the end of a budget of time, which cuts what outlasts it
+        let gives_up_s = gives_up_s.min(left_s + A_MOMENT_S);
         if gives_up_s.is_finite() {
             self.plan(room.plans, gives_up_s, number, What::GiveUp(attempt));
         }

@@ -73,7 +73,9 @@ impl<D: Draws> Session<'_, D> {
         self.expired_seen = false;
         if cache.breaks.any() && kind != Kind::Search && self.breaks_before < number {
             self.breaks_before = number;
-            self.broken = self.entry.break_by_chance(cache, self.parts, self.sent_tokens, number, &self.draws);
+            let kept = self.entry.break_by_chance(cache, self.parts, self.sent_tokens, number, &self.draws);
+            self.broken = kept.is_some();
+            self.has_own_prefix |= kept.is_some_and(|kept| kept < self.parts.prefix);
         }
         self.kind = kind;
         if kind != Kind::Turn {
@@ -142,7 +144,8 @@ impl<D: Draws> Session<'_, D> {
                 self.starts_warm.unwrap_or_else(by_chance)
             };
             let shared = if PLAIN { None } else { self.gate.as_ref().and_then(|gate| gate.shared) };
-            let (hit, expired) = self.entry.look_up(&model.cache, self.parts, prompt_tokens, now_s, shared, starts_warm);
+            let (hit, expired) =
+                self.entry.look_up(&model.cache, self.parts, prompt_tokens, now_s, shared, starts_warm);
             hit_tokens = hit;
             // once a call, however often it is attempted
             if PLAIN || !self.expired_seen {
@@ -212,6 +215,13 @@ impl<D: Draws> Session<'_, D> {
             is_answered: answered,
             then,
         })
+    }
+
+    /// Tokens of tools and system, where they can be in the cache by themselves and are those of other sessions too: a session
+    /// whose own have changed doesn't share them any more.
+    pub fn shared_prefix(&self) -> Option<u64> {
+        let (cache, prefix) = (&self.model.cache, self.parts.prefix);
+        (cache.enabled && prefix > 0 && prefix >= cache.min_tokens && !self.has_own_prefix).then_some(prefix)
     }
 
     /// What the session is about to send, after it has said [`Step::Send`]; `shared` says whether other sessions keep

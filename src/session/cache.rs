@@ -97,7 +97,8 @@ impl Entry {
         self.cached_tokens = self.cached_tokens.min(kept);
     }
 
-    /// Earlier bytes change before a call, by chance; returns whether they did. `sent_tokens` is the last prompt.
+    /// Earlier bytes change before a call, by chance; returns how many tokens before them didn't. `sent_tokens` is the last
+    /// prompt.
     pub fn break_by_chance<D: Draws>(
         &mut self,
         cache: &Cache,
@@ -105,7 +106,7 @@ impl Entry {
         sent_tokens: u64,
         turn: u64,
         draws: &D,
-    ) -> bool {
+    ) -> Option<u64> {
         let breaks = &cache.breaks;
         let uniform = |which: u64| draws.uniform(Purpose::Breaks, turn, which);
         let kept = if uniform(0) < breaks.tools {
@@ -116,10 +117,10 @@ impl Entry {
             let messages = sent_tokens.saturating_sub(parts.prefix);
             parts.prefix + (uniform(3) * messages as f64) as u64
         } else {
-            return false;
+            return None;
         };
         self.truncate(cache, kept);
-        true
+        Some(kept)
     }
 }
 

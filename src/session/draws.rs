@@ -94,6 +94,12 @@ pub enum Purpose {
     Success,
     /// The world of a session's later runs; the turn is the run.
     Run,
+    /// When the sessions of a fleet arrive.
+    Arrivals,
+    /// Whether an outage hits an attempt, one uniform an attempt in the session's order.
+    Outage {
+        tool: usize,
+    },
     /// How long the messages of a herd's client take.
     HerdNetwork {
         client: u64,

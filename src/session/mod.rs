@@ -31,8 +31,8 @@ pub use herd::play_herd;
 pub use ledger::{Bill, Class, Ledger, Lump, Source};
 pub use phase::{PhaseEnd, PhaseTotals, ToolTotals, Workspace, play_phase};
 pub use record::{Limit, Outcome, Record, Turn};
-pub use together::OpenPhase;
 pub use step::{Call, Kind, Ruling, Sending, Step, Then};
+pub use together::OpenPhase;
 
 use agent::Touches;
 use attempt::{Gate, Retrying};
@@ -94,6 +94,8 @@ pub struct Session<'m, D: Draws> {
     entry: Entry,
     /// Whether the first call finds tools and system in the cache, where that is known and not drawn.
     starts_warm: Option<bool>,
+    /// Whether its tools or system prompt have changed.
+    has_own_prefix: bool,
     /// Where others have a say in its model calls.
     gate: Option<Gate>,
     /// When the prefix was used, for an agent whose sessions share it.
@@ -155,6 +157,7 @@ impl<'m, D: Draws> Session<'m, D> {
             sent_tokens: 0,
             entry: Entry::default(),
             starts_warm: None,
+            has_own_prefix: false,
             gate: None,
             touched: None,
             summary_to_apply: false,
@@ -179,15 +182,9 @@ impl<'m, D: Draws> Session<'m, D> {
     }
 
     /// Others have a say in each of its model calls: it asks for them with [`Step::Send`].
-    pub fn is_gated(&mut self) {
+    pub fn gate(&mut self) {
         self.gate = Some(Gate::default());
         self.plain = false;
-    }
-
-    /// Tokens of tools and system, where they can be in the cache by themselves.
-    pub fn cacheable_prefix(&self) -> Option<u64> {
-        let cache = &self.model.cache;
-        (cache.enabled && self.parts.prefix > 0 && self.parts.prefix >= cache.min_tokens).then_some(self.parts.prefix)
     }
 
     /// Says whether its first call finds tools and system in the cache, where that isn't left to chance.

@@ -33,6 +33,8 @@ pub struct PhaseTotals {
     pub refused: u64,
     /// Waits between attempts, summed over calls, s.
     pub retry_wait_s: f64,
+    /// Waits for a free server, summed over calls, s.
+    pub queue_s: f64,
     /// Waits for a person, summed over calls, s.
     pub approval_s: f64,
     /// Money for each call's first execution.

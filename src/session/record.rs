@@ -262,6 +262,7 @@ impl Record {
         self.duplicates = phases.duplicates;
         self.succeeded_calls = phases.succeeded;
         self.retry_wait_s += phases.retry_wait_s;
+        self.queue_s += phases.queue_s;
         self.cost_tools = phases.fees + phases.duplicate_fees;
         self.duplicate_fees = phases.duplicate_fees;
         self.agents = phases.agents;

@@ -38,9 +38,11 @@ impl<'m, S: rand::Rng> OpenPhase<'m, S> {
     ) -> Self {
         let phase = &session.model().phase;
         let tools = phase.tools.len();
-        let calls = phase.tools.iter().enumerate().map(|(index, tool)| {
-            draw_whole(session.draws(), &tool.calls, Purpose::Calls { tool: index }, turn)
-        });
+        let calls = phase
+            .tools
+            .iter()
+            .enumerate()
+            .map(|(index, tool)| draw_whole(session.draws(), &tool.calls, Purpose::Calls { tool: index }, turn));
         let mut open = Self {
             turn,
             now_s,

@@ -81,6 +81,9 @@ const NO_LIMIT: &str = "budget.dollars=1000000";
 /// agents, several runs, and pings that a budget would cut.
 pub fn size_budget(scenario: &Scenario, options: Options, progress: &dyn Progress) -> Result<Sizing, Error> {
     let model = &scenario.model;
+    if model.fleet.is_some() {
+        return Err(Error::NotOfFleets("budget"));
+    }
     let refuse = |why: &str| {
         Err(Error::Budget(format!(
             "{why}, so what a session needs isn't known from one run; `agent-sim solve --find budget.dollars --where \

@@ -73,6 +73,9 @@ impl Pulled {
 /// # Errors
 /// Where the scenario is too long for every session's values to be kept, or the threads can't be had.
 pub fn levers(scenario: Scenario, options: Options, progress: &dyn Progress) -> Result<Ranking, Error> {
+    if scenario.model.fleet.is_some() {
+        return Err(Error::NotOfFleets("levers"));
+    }
     let found = scenario.levers();
     let play = |scenario: Scenario| {
         engine::with_threads(options.threads, || sample(scenario, progress)).map_err(Error::Threads)

@@ -2,7 +2,10 @@
 
 mod budgets;
 mod compare;
+mod fleet;
+mod fleets;
 mod levers;
+mod plan;
 mod solve;
 mod sweep;
 
@@ -15,7 +18,11 @@ use crate::stats::{Costs, Estimate, Sample, Summary, TurnCosts, next_size};
 
 pub use budgets::{BudgetRow, Needed, OutputRow, Sizing, size_budget};
 pub use compare::{COMPARED_QUANTILES, Comparison, Pair, compare};
+use fleet::answer_fleet;
+pub use fleet::{FleetAnswer, Overload};
+pub use fleets::{FleetComparison, FleetRow, FleetWay, compare_fleets};
 pub use levers::{Effect, Pulled, RANKED_QUANTILE, Ranking, levers};
+pub use plan::{Busy, Found, Plan, Planned, busiest, plan, plan_list};
 pub use solve::{Crossing, Kind, Load, Point, Solution, Unknown, solve};
 pub use sweep::{Sweep, SweepPoint, sweep};
 
@@ -53,6 +60,8 @@ pub struct Answer {
     pub checks: Checks,
     /// What the definitions of each server cost under each way of loading; empty where only one way is known.
     pub loadings: Vec<ServerCosts>,
+    /// What only a fleet has.
+    pub fleet: Option<FleetAnswer>,
 }
 
 /// What the definitions of a server cost a session, $: how much dearer it is than with definitions that weigh nothing,
@@ -80,20 +89,23 @@ pub struct ServerCosts {
 /// Plays the scenario's sessions and sums them up. With `precision` it goes on until every target is met.
 ///
 /// # Errors
-/// Where the threads can't be had; a validated scenario can't fail.
+/// Where the threads can't be had, or a fleet is sure to get more work than it can do.
 pub fn simulate(scenario: Scenario, options: Options, progress: &dyn Progress) -> Result<Answer, Error> {
     let whole = || {
-        let answer = play(scenario, progress);
-        Answer { loadings: loadings(&answer.scenario), ..answer }
+        let answer = play(scenario, progress)?;
+        Ok(Answer { loadings: loadings(&answer.scenario), ..answer })
     };
-    engine::with_threads(options.threads, whole).map_err(Error::Threads)
+    engine::with_threads(options.threads, whole).map_err(Error::Threads)?
 }
 
 /// The same without what definitions cost under each way of loading.
-fn play(scenario: Scenario, progress: &dyn Progress) -> Answer {
+fn play(scenario: Scenario, progress: &dyn Progress) -> Result<Answer, Error> {
+    if let Some(shared) = scenario.model.fleet.clone() {
+        return answer_fleet(scenario, &shared, progress);
+    }
     let answer = sample(scenario, progress);
     let checks = check::check(&answer.scenario.model, &answer.sample);
-    Answer { checks, ..answer }
+    Ok(Answer { checks, ..answer })
 }
 
 /// The same without the checks.
@@ -115,13 +127,13 @@ fn sample(scenario: Scenario, progress: &dyn Progress) -> Answer {
             None => break summary,
         }
     };
-    Answer { scenario, sample, summary, checks: Checks::default(), loadings: Vec::new() }
+    Answer { scenario, sample, summary, checks: Checks::default(), loadings: Vec::new(), fleet: None }
 }
 
 /// What each server's definitions cost under each way of loading that is known.
 fn loadings(scenario: &Scenario) -> Vec<ServerCosts> {
     const SESSIONS: u64 = 2_000;
-    if scenario.model.tariff.is_none() {
+    if scenario.model.tariff.is_none() || scenario.model.fleet.is_some() {
         return Vec::new();
     }
     let sessions = scenario.run.sessions.min(SESSIONS);

@@ -58,7 +58,7 @@ impl Unknown {
     }
 
     /// The nearest value that can be written.
-    fn rounded(&self, x: f64) -> f64 {
+    pub(super) fn rounded(&self, x: f64) -> f64 {
         let step = self.step();
         // by its inverse, which is a whole number, so that 0.3 stays 0.3
         if step > 0.0 { (x * (1.0 / step).round()).round() / (1.0 / step).round() } else { x }

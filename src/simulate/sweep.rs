@@ -57,8 +57,11 @@ pub fn sweep(
         .collect();
     let (mut first, mut played): (Option<Answer>, Vec<SweepPoint>) = (None, Vec::new());
     for (settings, mut scenario) in points {
+        if scenario.model.fleet.is_some() {
+            return Err(Error::NotOfFleets("sweep"));
+        }
         pair_with(&mut scenario, first.as_ref())?;
-        let answer = engine::with_threads(options.threads, || play(scenario, progress)).map_err(Error::Threads)?;
+        let answer = engine::with_threads(options.threads, || play(scenario, progress)).map_err(Error::Threads)??;
         let against = first.as_ref().unwrap_or(&answer);
         let against_first =
             means.iter().filter_map(|metric| Some((*metric, paired(&answer, against, *metric, &[])?))).collect();

@@ -79,6 +79,7 @@ quantities! {
     Runs "runs" Count |r| r.runs as f64;
     Searches "tool_searches" Count |r| r.searches as f64;
     SearchS "tool_search_s" Seconds |r| r.search_s;
+    QueueS "queue_s" Seconds |r| r.queue_s;
     HerdCalls "herd_calls" Count |r| r.attempts as f64;
     HerdTimeS "herd_time_s" Seconds |r| r.latency_s;
     HerdGaveUp "herd_gave_up" Count |r| r.refused_calls as f64;
@@ -120,8 +121,8 @@ pub struct Metric(Quantity);
 
 impl Metric {
     /// Every metric, in the order of the report.
-    pub const ALL: [Metric; 34] = {
-        let mut all = [Metric(Quantity::CostUsd); 34];
+    pub const ALL: [Metric; 35] = {
+        let mut all = [Metric(Quantity::CostUsd); 35];
         let mut index = 0;
         while index < all.len() {
             all[index] = Metric(Quantity::ALL[index]);
@@ -180,6 +181,7 @@ impl Quantity {
                 | Quantity::Runs
                 | Quantity::Searches
                 | Quantity::SearchS
+                | Quantity::QueueS
                 | Quantity::HerdCalls
                 | Quantity::HerdTimeS
                 | Quantity::HerdGaveUp
@@ -227,12 +229,13 @@ impl Quantity {
             Quantity::Duplicates => can_duplicate(model),
             Quantity::RetryWaitS => {
                 tools.iter().any(|t| t.retry.attempts > 1 && can_fail(t))
-                    || (model.retry.attempts > 1 && model.faults.any())
+                    || (model.retry.attempts > 1 && model.calls_can_fail())
             }
             Quantity::ApprovalS => tools.iter().any(|t| t.approval.is_some()),
             Quantity::ThinkS => !model.conversation.is_single() && above_zero(&model.conversation.think_s),
             Quantity::Messages => !model.conversation.is_single(),
-            Quantity::ModelAttempts | Quantity::ModelExecutions | Quantity::ModelCalls => model.faults.any(),
+            Quantity::ModelAttempts | Quantity::ModelExecutions | Quantity::ModelCalls => model.calls_can_fail(),
+            Quantity::QueueS => model.has_queues(),
             Quantity::Hedges => tools.iter().any(Tool::is_hedged),
             Quantity::Summaries => model.context.compact_at_tokens < u64::MAX,
             Quantity::KeepAlivePings | Quantity::PingGaps => model.cache.is_kept_alive(),
@@ -272,7 +275,7 @@ fn takes_time(tool: &Tool) -> bool {
 }
 
 fn can_fail(tool: &Tool) -> bool {
-    tool.faults.chance() > 0.0 || tool.faults.timeout_s.is_finite() || tool.retry.deadline_s.is_finite()
+    tool.attempts_can_fail() || tool.retry.deadline_s.is_finite()
 }
 
 fn can_duplicate(model: &Model) -> bool {
@@ -310,7 +313,7 @@ fn first_token_takes_time(model: &Model) -> bool {
 }
 
 fn model_takes_time(model: &Model) -> bool {
-    let waits = model.faults.any() && model.retry.attempts > 1 && model.retry.base_s > 0.0;
+    let waits = model.calls_can_fail() && model.retry.attempts > 1 && model.retry.base_s > 0.0;
     first_token_takes_time(model) || model.timing.output_rate.is_some() || model.faults.timeout_s.is_finite() || waits
 }
 

@@ -7,6 +7,8 @@
 //! **Quantile**, here and in every report, is the nearest rank: the smallest value that at least a share `p` of the
 //! sample doesn't exceed (type 1 of Hyndman and Fan 1996).
 
+mod figure;
+mod fleet;
 mod metric;
 mod moments;
 mod needs;
@@ -22,8 +24,10 @@ mod summary;
 mod threshold;
 mod turn_costs;
 
+pub use figure::Figure;
+pub use fleet::{FleetSummary, Growth, LimitSummary, Place, Series, SeriesKind, StationSummary, fleet_sessions};
 pub use metric::{Metric, Quantity, Rate, Unit};
-pub use moments::{Covariance, Estimate, Moments, half_width};
+pub use moments::{Covariance, Estimate, Moments, half_width, normal_score};
 pub use needs::Needs;
 pub use nodes::NodeSummary;
 pub use paired::{Costs, Paired, QuantileDifference, is_decided};
@@ -33,5 +37,5 @@ pub use sample::{MOST_EXACT_SESSIONS, Sample, Sources, Stopped, Times};
 pub use statistic::{Reading, Statistic, StatisticError};
 pub use stopping::{Target, next_size};
 pub use summary::{MetricSummary, Summary, TurnMetric};
-pub use threshold::{Threshold, ThresholdError, Verdict};
+pub use threshold::{Goal, Threshold, ThresholdError, Verdict};
 pub use turn_costs::TurnCosts;

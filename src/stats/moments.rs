@@ -1,6 +1,6 @@
 //! Means, variances and covariances that can be merged (Chan, Golub and `LeVeque` 1979).
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 /// An estimate with its standard error and 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -25,6 +25,16 @@ pub fn half_width(n: u64) -> f64 {
         Ok(t) if n < 10_000 => t.inverse_cdf(0.975),
         _ => 1.959_963_984_540_054,
     }
+}
+
+/// The z of the standard normal law that is as far out as Student's `t` with `n - 1` degrees of freedom.
+pub fn normal_score(t: f64, n: u64) -> f64 {
+    let (Ok(student), Ok(normal)) = (StudentsT::new(0.0, 1.0, n.max(2) as f64 - 1.0), Normal::new(0.0, 1.0)) else {
+        return t;
+    };
+    // of the nearer tail, which keeps its digits
+    let tail = student.cdf(-t.abs());
+    if tail > 0.0 { -normal.inverse_cdf(tail).copysign(-t) } else { t }
 }
 
 /// Count, mean, spread and ends of a number.

@@ -59,6 +59,8 @@ pub struct Times {
     pub compaction_s: f64,
     /// Searches for tools, their calls among them.
     pub searches_s: f64,
+    /// Waits for a free place of the model.
+    pub queue_s: f64,
 }
 
 impl Times {
@@ -72,6 +74,7 @@ impl Times {
             people_s: record.tool_approval_s,
             compaction_s: record.summary_s,
             searches_s: record.search_s,
+            queue_s: record.model_queue_s,
         }
     }
 
@@ -83,6 +86,7 @@ impl Times {
         self.people_s += other.people_s;
         self.compaction_s += other.compaction_s;
         self.searches_s += other.searches_s;
+        self.queue_s += other.queue_s;
     }
 
     /// The sum of all, s.
@@ -94,6 +98,7 @@ impl Times {
             + self.people_s
             + self.compaction_s
             + self.searches_s
+            + self.queue_s
     }
 }
 
@@ -256,6 +261,14 @@ impl Sample {
         }
     }
 
+    /// Takes in another sample of the same model: a replication.
+    pub fn join(&mut self, mut other: Sample) {
+        for (mine, theirs) in self.stores.iter_mut().zip(std::mem::take(&mut other.stores)) {
+            mine.join(theirs);
+        }
+        self.merge(&mut other);
+    }
+
     /// Sessions played.
     pub fn sessions(&self) -> u64 {
         self.sessions
@@ -312,6 +325,11 @@ impl Sample {
     /// How many sessions have at most this value, unless the run was too large to keep them.
     pub fn count_at_most(&self, metric: Metric, value: f64) -> Option<usize> {
         self.stores[metric.quantity() as usize].count_at_most(value)
+    }
+
+    /// How many sessions have at most this value; where not all are kept, to within a bucket.
+    pub(super) fn about_at_most(&self, metric: Metric, value: f64) -> u64 {
+        self.stores[metric.quantity() as usize].about_at_most(value)
     }
 
     /// The durations (s) of the watched sessions' turns or phases.

@@ -76,6 +76,17 @@ impl Statistic {
         }
     }
 
+    /// Its name, as it is read by [`Statistic::parse`].
+    pub fn name(self) -> String {
+        match self {
+            Self::Mean(metric) => format!("{}.mean", metric.quantity().name()),
+            Self::Quantile(metric, p) => format!("{}.{}", metric.quantity().name(), quantile_name(p)),
+            Self::TurnMean(metric) => format!("{}.mean", metric.name()),
+            Self::TurnQuantile(metric, p) => format!("{}.{}", metric.name(), quantile_name(p)),
+            Self::Rate(rate) => rate.name().unwrap_or_default().to_owned(),
+        }
+    }
+
     /// Whether it says anything about a model.
     pub fn applies(self, model: &Model) -> bool {
         match self {

@@ -45,6 +45,23 @@ impl Store {
         }
     }
 
+    /// Takes in the values of another store of the same kind.
+    pub(super) fn join(&mut self, other: Self) {
+        match (self, other) {
+            (Store::Exact(pieces), Store::Exact(mut more)) => pieces.append(&mut more),
+            (Store::Buckets { counts, .. }, Store::Buckets { counts: more, .. }) => {
+                // it grows as needed
+                if counts.add(&more).is_err() {
+                    for value in more.iter_recorded() {
+                        counts.saturating_record_n(value.value_iterated_to(), value.count_at_value());
+                    }
+                }
+            }
+            // samples of one run are of one kind
+            (Store::Exact(_), Store::Buckets { .. }) | (Store::Buckets { .. }, Store::Exact(_)) => {}
+        }
+    }
+
     /// The values at the given ranks (from 1, rising).
     pub(super) fn at_ranks(&self, ranks: &[u64]) -> Vec<f64> {
         match self {
@@ -60,6 +77,14 @@ impl Store {
         match self {
             Store::Exact(pieces) => Some(pieces.iter().flatten().filter(|x| **x <= value).count()),
             Store::Buckets { .. } => None,
+        }
+    }
+
+    /// The same; of a histogram to within a bucket.
+    pub(super) fn about_at_most(&self, value: f64) -> u64 {
+        match self {
+            Store::Exact(pieces) => pieces.iter().flatten().filter(|x| **x <= value).count() as u64,
+            Store::Buckets { counts, scale } => counts.count_between(0, (value * scale).round() as u64),
         }
     }
 

@@ -1,7 +1,8 @@
 //! What a number of an answer may be at most, or has to be at least.
 
+use super::figure::Figure;
 use super::metric::Unit;
-use super::statistic::{Statistic, StatisticError};
+use super::statistic::{Reading, Statistic, StatisticError};
 use super::summary::Summary;
 use crate::model::Model;
 
@@ -61,6 +62,9 @@ pub enum ThresholdError {
     /// Its bound.
     #[error("`{0}` must be a bound: <, <=, > or >= and a number, as in \"< 1.50\"")]
     Bound(String),
+    /// A goal without a figure and a bound.
+    #[error("`{0}` must be a figure and a bound, as in 'latency_s.p99 <= 60'")]
+    Goal(String),
     /// A condition without a metric and a bound.
     #[error("`{0}` must be a metric and a bound, as in 'cost_usd.p95 > 1.50'")]
     Condition(String),
@@ -128,19 +132,57 @@ impl Threshold {
 
     /// Holds it against an answer. A number that isn't there doesn't pass.
     pub fn judge(&self, summary: &Summary) -> Verdict {
-        let Some(reading) = self.statistic.read(summary) else {
-            return Verdict { got: None, ci95: [f64::NAN; 2], pass: false, undecided: false };
-        };
-        if !reading.value.is_finite() {
-            return Verdict { got: Some(reading.value), ci95: reading.ci95, pass: false, undecided: false };
-        }
-        let holds = |x: f64| self.bound.holds(x, self.limit);
-        let [low, high] = reading.ci95;
-        // of a quantile with too few sessions beyond it the lower end is known, and the upper isn't
-        let high = if reading.too_few { f64::INFINITY } else { high };
-        let undecided = low.is_nan() || holds(low) != holds(high);
-        Verdict { got: Some(reading.value), ci95: reading.ci95, pass: holds(reading.value), undecided }
+        verdict(self.bound, self.limit, self.statistic.read(summary))
     }
+}
+
+/// What a figure of a fleet has to be: `latency_s.p99 <= 60`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Goal {
+    /// As written.
+    pub text: String,
+    /// The figure.
+    pub figure: Figure,
+    /// Its bound.
+    pub limit: f64,
+    bound: Bound,
+}
+
+impl Goal {
+    /// Reads a goal of a model with these tools.
+    ///
+    /// # Errors
+    /// Where it can't be read, or the model has no such figure.
+    pub fn parse(text: &str, model: &Model, tools: &[String]) -> Result<Self, ThresholdError> {
+        let at = text.find(['<', '>']).ok_or_else(|| ThresholdError::Goal(text.to_owned()))?;
+        let (name, want) = text.split_at(at);
+        if name.trim().is_empty() {
+            return Err(ThresholdError::Goal(text.to_owned()));
+        }
+        let figure = Figure::parse(name.trim(), model, tools)?;
+        let (bound, limit) = bound(want).ok_or_else(|| ThresholdError::Bound(want.to_owned()))?;
+        Ok(Self { text: text.trim().to_owned(), figure, limit, bound })
+    }
+
+    /// Holds it against what a fleet says of the figure.
+    pub fn judge(&self, reading: Option<Reading>) -> Verdict {
+        verdict(self.bound, self.limit, reading)
+    }
+}
+
+fn verdict(bound: Bound, limit: f64, reading: Option<Reading>) -> Verdict {
+    let Some(reading) = reading else {
+        return Verdict { got: None, ci95: [f64::NAN; 2], pass: false, undecided: false };
+    };
+    if !reading.value.is_finite() {
+        return Verdict { got: Some(reading.value), ci95: reading.ci95, pass: false, undecided: false };
+    }
+    let holds = |x: f64| bound.holds(x, limit);
+    let [low, high] = reading.ci95;
+    // of a quantile with too few sessions beyond it the lower end is known, and the upper isn't
+    let high = if reading.too_few { f64::INFINITY } else { high };
+    let undecided = low.is_nan() || holds(low) != holds(high);
+    Verdict { got: Some(reading.value), ci95: reading.ci95, pass: holds(reading.value), undecided }
 }
 
 fn bound(text: &str) -> Option<(Bound, f64)> {

@@ -26,18 +26,25 @@ fn err(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
+/// A fleet is played a few times.
+fn few(file: &str) -> &'static [&'static str] {
+    let text = std::fs::read_to_string(root().join(file)).unwrap();
+    if text.contains("[fleet]") { &["--set", "fleet.replications=5"] } else { &[] }
+}
+
 #[test]
 fn runs_every_shipped_scenario_in_every_format() {
     for file in shipped() {
         let file = file.strip_prefix(root()).unwrap().to_str().unwrap();
         for format in ["terminal", "json", "markdown"] {
-            let output = agent_sim(&["run", file, "--sessions", "2000", "--format", format]);
+            let output = agent_sim(&[&["run", file, "--sessions", "2000", "--format", format], few(file)].concat());
             assert!(output.status.success(), "{file}: {}", err(&output));
             assert!(output.stderr.is_empty(), "{file}: {}", err(&output));
             if format == "json" {
                 let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
                 assert_eq!(report["schema"], "agent-sim.report/1");
-                assert_eq!(report["scenario"]["sessions"], 2000);
+                let is_fleet = report["strategies"][0].get("fleet").is_some();
+                assert!(is_fleet || report["scenario"]["sessions"] == 2000, "{file}");
                 assert_eq!(report["strategies"][0]["name"], "base");
             }
         }
@@ -140,10 +147,114 @@ fn check_report() {
 fn check_passes_on_every_shipped_scenario() {
     for file in shipped() {
         let file = file.strip_prefix(root()).unwrap().to_str().unwrap();
-        let output = agent_sim(&["check", file, "--sessions", "10000"]);
+        let output = agent_sim(&[&["check", file, "--sessions", "10000"], few(file)].concat());
         assert_eq!(output.status.code(), Some(0), "{file}: {}", out(&output));
-        let output = agent_sim(&["check", file, "--sessions", "200", "--format", "json"]);
+        let output = agent_sim(&[&["check", file, "--sessions", "200", "--format", "json"], few(file)].concat());
         serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap();
+    }
+}
+
+/// A short look at a shipped fleet.
+const SHORT: [&str; 6] =
+    ["--set", "fleet.replications=6", "--set", "fleet.horizon=3h", "--set", "fleet.warm_up=30m"];
+
+#[test]
+fn fleet_reports() {
+    let fleet = |args: &[&str]| out(&agent_sim(&[args, &SHORT].concat()));
+    insta::assert_snapshot!("fleet", fleet(&["run", "scenarios/fleet.toml"]));
+    insta::assert_snapshot!("fleet_limits", fleet(&["run", "scenarios/rate-limits.toml", "--strategy", "uncached"]));
+    insta::assert_snapshot!("fleet_markdown", fleet(&["run", "scenarios/fleet.toml", "--format", "markdown"]));
+    insta::assert_snapshot!("fleet_check", fleet(&["check", "scenarios/shared-prefix.toml", "--strategy", "base"]));
+    insta::assert_snapshot!("fleet_compare", fleet(&["compare", "scenarios/rate-limits.toml"]));
+    let metrics = ["--metric", "latency_s.p99", "--metric", "search.turned_away", "--markdown"];
+    let outage = ["compare", "scenarios/outage.toml", "--set", "fleet.replications=3"];
+    insta::assert_snapshot!("fleet_outage", out(&agent_sim(&[&outage[..], &metrics[..]].concat())));
+    let plan = ["plan", "scenarios/fleet.toml", "--for", "latency_s.p99 <= 120", "--for", "search.utilisation < 0.9"];
+    let vary = ["--vary", "tools.search.capacity", "--between", "4,9"];
+    insta::assert_snapshot!("fleet_plan", fleet(&[&plan[..], &vary[..]].concat()));
+    let tiers = "fleet.limits.tier=anthropic-start,anthropic-build,anthropic-scale";
+    let list = ["plan", "scenarios/rate-limits.toml", "--for", "answered >= 0.99", "--vary", tiers];
+    let uncached = ["--set", "cache.lifetime=off"];
+    insta::assert_snapshot!("fleet_plan_tiers", fleet(&[&list[..], &uncached[..]].concat()));
+}
+
+#[test]
+fn a_fleet_as_json() {
+    let args = ["run", "scenarios/rate-limits.toml", "--strategy", "uncached", "--format", "json"];
+    let report: serde_json::Value = serde_json::from_slice(&agent_sim(&[&args[..], &SHORT].concat()).stdout).unwrap();
+    let fleet = &report["strategies"][0]["fleet"];
+    assert_eq!(fleet["replications"], 6);
+    for field in ["arrived_per_hour", "ended_per_hour", "in_progress", "cost_per_hour_usd"] {
+        assert!(fleet[field]["value"].as_f64().unwrap() > 0.0, "{field}");
+        assert!(fleet[field]["ci95"][0].as_f64().unwrap() < fleet[field]["ci95"][1].as_f64().unwrap(), "{field}");
+    }
+    assert!(fleet["stations"]["model"]["turned_away"]["value"].as_f64().unwrap() > 0.2);
+    assert!(fleet["limits"]["input_tokens_per_minute"]["used"]["value"].as_f64().unwrap() > 0.9);
+    assert_eq!(fleet["series"]["means"]["in_progress"].as_array().unwrap().len(), 60);
+    let plan = ["plan", "scenarios/fleet.toml", "--for", "latency_s.p99 <= 120", "--vary", "tools.search.capacity=5,7"];
+    let json = agent_sim(&[&plan[..], &["--format", "json"], &SHORT].concat());
+    let plan: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!((plan["schema"].as_str(), plan["found"].as_str()), (Some("agent-sim.plan/1"), Some("first")));
+    assert_eq!(plan["value"], "7");
+    let compare = ["compare", "scenarios/rate-limits.toml", "--format", "json"];
+    let json = agent_sim(&[&compare[..], &SHORT].concat());
+    let compare: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(compare["ways"][1]["name"], "uncached");
+}
+
+#[test]
+fn fleets_that_cant_be_answered_say_why() {
+    let said = |args: &[&str]| {
+        let output = agent_sim(args);
+        (output.status.code(), err(&output))
+    };
+    let (code, text) = said(&["run", "scenarios/fleet.toml", "--set", "tools.search.capacity=3"]);
+    assert_eq!(code, Some(1));
+    assert!(text.contains("unstable") && text.contains("4 servers"), "{text}");
+    for command in [
+        &["sweep", "scenarios/fleet.toml", "--over", "session.turns=5,6"][..],
+        &["levers", "scenarios/fleet.toml"],
+        &["budget", "scenarios/fleet.toml"],
+        &["solve", "scenarios/fleet.toml", "--find", "session.turns", "--where", "latency_s.p99 = 60"],
+    ] {
+        let (code, text) = said(command);
+        assert_eq!(code, Some(2), "{command:?}: {text}");
+        assert!(text.contains("aren't single"), "{text}");
+    }
+    let goal = ["--vary", "tools.search.capacity", "--for"];
+    for (goals, wanted) in [
+        ("latency.p99 <= 120", "did you mean"),
+        ("latency_s.p99", "must be a figure and a bound"),
+        ("latency_s.p99 <= soon", "must be a bound"),
+        ("serch.utilisation < 0.5", "search.utilisation"),
+    ] {
+        let (code, text) = said(&[&["plan", "scenarios/fleet.toml"], &goal[..], &[goals]].concat());
+        assert_eq!(code, Some(2), "{text}");
+        assert!(text.contains(wanted), "{goals}: {text}");
+    }
+    let (code, text) = said(&["plan", "scenarios/w1.toml", "--vary", "session.turns", "--for", "latency_s.p99 < 60"]);
+    assert_eq!(code, Some(2));
+    assert!(text.contains("no [fleet]"), "{text}");
+    let never = ["plan", "scenarios/fleet.toml", "--vary", "tools.search.capacity=5,8", "--for", "latency_s.p99 < 60"];
+    assert_eq!(said(&[&never[..], &SHORT].concat()).0, Some(3));
+}
+
+#[test]
+fn a_fleets_charts_are_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().to_str().unwrap();
+    let storm = ["scenarios/outage.toml", "--set", "fleet.replications=2", "-o", to];
+    assert!(agent_sim(&[&["run"], &storm[..]].concat()).status.success());
+    assert!(agent_sim(&[&["compare"], &storm[..]].concat()).status.success());
+    let plan = ["plan", "scenarios/fleet.toml", "--for", "latency_s.p99 <= 120", "--vary", "tools.search.capacity"];
+    let least = ["--between", "4,8", "--set", "fleet.replications=2", "-o", to];
+    assert!(agent_sim(&[&plan[..], &least].concat()).status.success());
+    for stem in ["fleet-calls", "fleet-sessions", "fleet-latency", "compare-calls-search", "compare-sessions", "plan"] {
+        let svg = std::fs::read_to_string(folder.path().join(format!("{stem}.svg"))).unwrap();
+        assert!(svg.contains("<svg") && svg.contains("polyline"), "{stem}");
+    }
+    for name in ["report.json", "report.md", "compare.json", "compare.md", "plan.json"] {
+        assert!(folder.path().join(name).exists(), "{name}");
     }
 }
 

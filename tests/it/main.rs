@@ -13,6 +13,7 @@ mod checks_sessions;
 mod cli;
 mod compare;
 mod distributions;
+mod fleet;
 mod golden;
 mod herd;
 mod levers;

@@ -528,7 +528,11 @@ fn the_same_seed_gives_the_same_bytes_on_any_number_of_threads() {
     for file in shipped() {
         let load = || {
             let sets = ["run.sessions=3000".to_owned()];
-            Scenario::load(&file, &Request { sets: &sets, ..Request::default() }).unwrap()
+            let mut scenario = Scenario::load(&file, &Request { sets: &sets, ..Request::default() }).unwrap();
+            if let Some(fleet) = &mut scenario.model.fleet {
+                fleet.replications = 3;
+            }
+            scenario
         };
         let on = |threads| {
             let answer = simulate(load(), Options { threads: Some(threads) }, &Silent).unwrap();

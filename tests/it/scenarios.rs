@@ -8,6 +8,9 @@ use crate::support::{answer, assert_close, mean, scenario, scenario_with, shippe
 fn few(name: &str, strategy: Option<&str>, sessions: u64) -> Answer {
     let mut scenario = shipped_scenario(name, strategy);
     scenario.run.sessions = sessions;
+    if let Some(fleet) = &mut scenario.model.fleet {
+        fleet.replications = 5;
+    }
     answer(scenario)
 }
 
@@ -20,7 +23,9 @@ fn closed_forms_agree_in_every_shipped_scenario() {
             let answer = few(&name, strategy, 20_000);
             assert!(!answer.checks.checks.is_empty(), "{name} {strategy:?}: nothing is checked");
             assert!(answer.checks.all_pass(), "{name} {strategy:?}: {:#?}", answer.checks.checks);
-            assert_eq!(answer.summary.sessions, 20_000);
+            if answer.fleet.is_none() {
+                assert_eq!(answer.summary.sessions, 20_000);
+            }
         }
     }
 }

@@ -1,0 +1,186 @@
+//! What is written down of a replication: sums between the warm-up and the horizon, and a series over time.
+
+use hdrhistogram::Histogram;
+
+use super::clock::seconds;
+
+/// Pieces that the horizon is cut into for the series.
+pub const PIECES: usize = 60;
+
+/// Where the clock stands in the series.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ruler {
+    /// How long a piece is, ns.
+    piece_ns: u64,
+}
+
+impl Ruler {
+    pub fn new(horizon_ns: u64) -> Self {
+        Self { piece_ns: horizon_ns.div_ceil(PIECES as u64).max(1) }
+    }
+
+    pub fn piece(self, now_ns: u64) -> usize {
+        ((now_ns / self.piece_ns) as usize).min(PIECES - 1)
+    }
+
+    pub fn piece_s(self) -> f64 {
+        seconds(self.piece_ns)
+    }
+}
+
+/// How often something happened.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tally {
+    /// Between the warm-up and the horizon.
+    pub counted: u64,
+    /// Over the whole replication.
+    pub all: u64,
+    /// In each piece of the horizon.
+    pub pieces: Vec<u32>,
+}
+
+impl Tally {
+    pub(super) fn new() -> Self {
+        Self { counted: 0, all: 0, pieces: vec![0; PIECES] }
+    }
+
+    pub(super) fn count(&mut self, piece: usize) {
+        self.counted += 1;
+        self.all += 1;
+        if let Some(count) = self.pieces.get_mut(piece) {
+            *count += 1;
+        }
+    }
+}
+
+/// How many there are of something.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Gauge {
+    /// Now.
+    pub level: u64,
+    /// The most at a time.
+    pub most: u64,
+    /// Its integral over time between the warm-up and the horizon, s.
+    pub area_s: f64,
+    /// The level when the warm-up was over.
+    pub first: u64,
+    /// The integral in each piece of the horizon, s.
+    pub pieces_s: Vec<f64>,
+    since_ns: u64,
+    piece: usize,
+    piece_end_ns: u64,
+    piece_ns: u64,
+}
+
+impl Gauge {
+    pub(super) fn new(ruler: Ruler) -> Self {
+        Self {
+            level: 0,
+            most: 0,
+            area_s: 0.0,
+            first: 0,
+            pieces_s: vec![0.0; PIECES],
+            since_ns: 0,
+            piece: 0,
+            piece_end_ns: ruler.piece_ns,
+            piece_ns: ruler.piece_ns,
+        }
+    }
+
+    /// Time passes.
+    pub(super) fn advance(&mut self, now_ns: u64) {
+        let level = self.level as f64;
+        self.area_s += level * seconds(now_ns - self.since_ns);
+        while now_ns > self.piece_end_ns && self.piece + 1 < PIECES {
+            self.pieces_s[self.piece] += level * seconds(self.piece_end_ns - self.since_ns);
+            self.since_ns = self.piece_end_ns;
+            self.piece += 1;
+            self.piece_end_ns += self.piece_ns;
+        }
+        self.pieces_s[self.piece] += level * seconds(now_ns - self.since_ns);
+        self.since_ns = now_ns;
+    }
+
+    pub(super) fn up(&mut self, now_ns: u64) {
+        self.advance(now_ns);
+        self.level += 1;
+        self.most = self.most.max(self.level);
+    }
+
+    pub(super) fn down(&mut self, now_ns: u64) {
+        self.advance(now_ns);
+        self.level -= 1;
+    }
+
+    /// The warm-up is over.
+    pub(super) fn start_counting(&mut self, now_ns: u64) {
+        self.advance(now_ns);
+        (self.area_s, self.first, self.most) = (0.0, self.level, self.level);
+    }
+}
+
+/// Waits, with their distribution to within 0.1 %.
+#[derive(Debug, Clone)]
+pub struct Waits {
+    /// How many, how many of them weren't zero, and their sum, s.
+    pub count: u64,
+    /// Those that weren't zero.
+    pub waited: u64,
+    /// Their sum, s.
+    pub sum_s: f64,
+    /// In microseconds; nothing where none was kept.
+    pub histogram: Option<Histogram<u64>>,
+}
+
+impl Default for Waits {
+    fn default() -> Self {
+        Self { count: 0, waited: 0, sum_s: 0.0, histogram: Histogram::new(3).ok() }
+    }
+}
+
+impl Waits {
+    /// Together with others.
+    #[must_use]
+    pub fn and(mut self, other: &Self) -> Self {
+        self.count += other.count;
+        self.waited += other.waited;
+        self.sum_s += other.sum_s;
+        if let (Some(mine), Some(theirs)) = (&mut self.histogram, &other.histogram) {
+            // it grows as needed, and both count in microseconds
+            if mine.add(theirs).is_err() {
+                self.histogram = None;
+            }
+        }
+        self
+    }
+
+    /// How many of them were at most so long, to within 0.1 %.
+    pub fn at_most(&self, wait_s: f64) -> u64 {
+        self.histogram.as_ref().map_or(0, |histogram| histogram.count_between(0, (wait_s * 1e6).round() as u64))
+    }
+
+    pub(super) fn add(&mut self, wait_ns: u64) {
+        self.count += 1;
+        self.waited += u64::from(wait_ns > 0);
+        self.sum_s += seconds(wait_ns);
+        if let Some(histogram) = &mut self.histogram {
+            // it grows as needed
+            if histogram.record(wait_ns / 1_000).is_err() {
+                histogram.saturating_record(wait_ns / 1_000);
+            }
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        (self.count, self.waited, self.sum_s) = (0, 0, 0.0);
+        if let Some(histogram) = &mut self.histogram {
+            histogram.reset();
+        }
+    }
+
+    /// The quantile `p`, s; `None` where there were no waits.
+    pub fn quantile_s(&self, p: f64) -> Option<f64> {
+        let histogram = self.histogram.as_ref().filter(|_| self.count > 0)?;
+        Some(histogram.value_at_quantile(p) as f64 / 1e6)
+    }
+}

@@ -1,0 +1,66 @@
+//! What one replication of a fleet came to.
+
+use hdrhistogram::Histogram;
+
+use super::limiter::LimitRecord;
+use super::recorder::{Gauge, Tally};
+use super::station::StationRecord;
+use crate::price::PicoUsd;
+
+/// What one replication came to. Sums are between the warm-up and the horizon.
+#[derive(Debug, Clone)]
+pub struct Replication<C> {
+    /// Sessions that ended.
+    pub sample: C,
+    /// Sessions that arrived.
+    pub arrived: Tally,
+    /// Sessions that ended, however.
+    pub ended: Tally,
+    /// Sessions in progress.
+    pub in_progress: Gauge,
+    /// Time that sessions spent here, with the user's waits, summed session by session, s.
+    pub stay_in_window_s: f64,
+    /// The model, then each tool.
+    pub stations: Vec<StationRecord>,
+    /// Provider limits.
+    pub limits: Vec<LimitRecord>,
+    /// Model calls that could share tools and system, and those that found them cached.
+    pub prefix_calls: u64,
+    /// See `prefix_calls`.
+    pub prefix_warm: u64,
+    /// Money of sessions that ended, by piece of the horizon.
+    pub cost_pieces: Vec<PicoUsd>,
+    /// Latencies of sessions that ended, ms, by piece of the horizon; to within 1 %.
+    pub latency_pieces: Vec<Histogram<u64>>,
+    /// How long a piece of the horizon is, s.
+    pub piece_s: f64,
+    /// Calls that a breaker ended.
+    pub refused: Tally,
+    /// Events that were played.
+    pub events: u64,
+    /// When it was given up because too many sessions were in progress, s.
+    pub given_up_s: Option<f64>,
+}
+
+impl<C> Replication<C> {
+    /// The same with something else in the place of its sample.
+    pub fn map_sample<T>(self, change: impl FnOnce(C) -> T) -> Replication<T> {
+        Replication {
+            sample: change(self.sample),
+            arrived: self.arrived,
+            ended: self.ended,
+            in_progress: self.in_progress,
+            stay_in_window_s: self.stay_in_window_s,
+            stations: self.stations,
+            limits: self.limits,
+            prefix_calls: self.prefix_calls,
+            prefix_warm: self.prefix_warm,
+            cost_pieces: self.cost_pieces,
+            latency_pieces: self.latency_pieces,
+            piece_s: self.piece_s,
+            refused: self.refused,
+            events: self.events,
+            given_up_s: self.given_up_s,
+        }
+    }
+}

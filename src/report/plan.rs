@@ -1,0 +1,259 @@
+//! How much capacity is enough.
+
+use std::fmt::Write;
+
+use serde::Serialize;
+
+use super::Style;
+use super::format::{number, percent, seconds, table, whole};
+use super::head::{Head, PriceSheet};
+use super::wording::value;
+use crate::simulate::{Busy, Found, Kind, Plan, Planned};
+use crate::stats::{Figure, Place, Reading};
+
+/// A figure of a fleet as a person reads it.
+pub fn figure_shown(figure: Figure, x: f64) -> String {
+    match figure.unit() {
+        Some(unit) => value(unit, x),
+        None if figure.is_share() => percent(x),
+        None => super::format::count(x),
+    }
+}
+
+/// A value of the key.
+fn key_value(plan: &Plan, x: f64) -> String {
+    match plan.kind {
+        Some(Kind::Whole) => whole(x.round().max(0.0) as u64),
+        Some(Kind::Real) => number((x * 1e4).round() / 1e4),
+        Some(Kind::Seconds) => seconds(x),
+        None => plan.points.get(x as usize).map_or_else(String::new, |point| point.text.clone()),
+    }
+}
+
+fn goals(plan: &Plan) -> String {
+    plan.goals.iter().map(|goal| goal.text.as_str()).collect::<Vec<_>>().join(" and ")
+}
+
+fn busy_name(plan: &Plan, busy: Busy) -> String {
+    match busy {
+        Busy::Station(Place::Model) => "calls of the model".to_owned(),
+        Busy::Station(Place::Tool(index)) => plan.scenario.tools.get(index).cloned().unwrap_or_default(),
+        Busy::Limit(kind) => kind.key().to_owned(),
+    }
+}
+
+/// How much of something is used; more than all of it where it isn't enough.
+fn used_share(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+/// What fills up first: what is busiest where the goals are only just met, or are missed at last.
+fn saturates(plan: &Plan) -> Option<String> {
+    let at = match &plan.found {
+        Found::Least { x, .. } | Found::Most { x, .. } => plan.points.iter().find(|point| point.x.total_cmp(x).is_eq()),
+        Found::Nowhere | Found::Mixed => plan.points.last(),
+        Found::First(place) => plan.points.get(*place),
+        Found::Everywhere => plan.points.first(),
+    }?;
+    let (busy, share) = at.busiest?;
+    let used = if matches!(busy, Busy::Limit(_)) { "used up" } else { "busy" };
+    Some(format!("{} fills up first: {} {used} at {}", busy_name(plan, busy), used_share(share), key_value(plan, at.x)))
+}
+
+/// The answer in one sentence.
+fn sentence(plan: &Plan) -> String {
+    let (key, goals) = (&plan.key, goals(plan));
+    let surely = |between: &[Option<f64>; 2], below: &str, above: &str| {
+        let low = between[0].map(|x| format!("{} surely {below}", key_value(plan, x)));
+        let high = between[1].map(|x| format!("{} surely {above}", key_value(plan, x)));
+        match (low, high) {
+            (Some(low), Some(high)) => format!(" ({low}, {high})"),
+            (Some(one), None) | (None, Some(one)) => {
+                format!(" ({one}; how far the doubt goes on the other side isn't known in this range)")
+            }
+            (None, None) => " (within the whole range chance leaves it open)".to_owned(),
+        }
+    };
+    match &plan.found {
+        Found::Least { x, between } => {
+            format!("The least {key} for {goals} is {}{}", key_value(plan, *x), surely(between, "isn't enough", "is"))
+        }
+        Found::Most { x, between } => {
+            format!("The most {key} with {goals} is {}{}", key_value(plan, *x), surely(between, "is bearable", "isn't"))
+        }
+        Found::Everywhere => format!("{goals} holds at every {key} that was tried"),
+        Found::Nowhere => format!("{goals} holds at no {key} that was tried"),
+        Found::First(place) => format!("The first {key} for {goals} is {}", key_value(plan, *place as f64)),
+        Found::Mixed => format!("{goals} holds at some {key} and not at others, neither from a value on nor up to one"),
+    }
+}
+
+fn cell(figure: Figure, reading: Option<&Reading>) -> String {
+    let Some(Reading { value, ci95: [low, high], too_few }) = reading else { return "–".to_owned() };
+    let mark = if *too_few { " ?" } else { "" };
+    let interval = if high > low {
+        format!("  ({} … {})", figure_shown(figure, *low), figure_shown(figure, *high))
+    } else {
+        String::new()
+    };
+    format!("{}{mark}{interval}", figure_shown(figure, *value))
+}
+
+fn verdict(point: &Planned) -> &'static str {
+    match (point.unstable.is_some(), point.meets(), point.surely()) {
+        (true, ..) => "unstable",
+        (_, true, Some(_)) => "met",
+        (_, true, None) => "met ?",
+        (_, false, Some(_)) => "missed",
+        (_, false, None) => "missed ?",
+    }
+}
+
+/// For a person.
+pub fn plan_terminal(plan: &Plan, style: Style) -> String {
+    let mut out = String::new();
+    let scenario = &plan.scenario;
+    let _ = writeln!(out, "{}", style.heading(&scenario.title));
+    let fleet = scenario.model.fleet.as_ref();
+    let replications = fleet.map_or(0, |fleet| fleet.replications);
+    let _ = writeln!(
+        out,
+        "{}\n",
+        style.faint(&format!(
+            "{} · {} replications at each value, on the same arrivals and draws, seed {}",
+            scenario.file,
+            whole(replications),
+            scenario.run.seed
+        ))
+    );
+    let answer = sentence(plan);
+    let found = !matches!(plan.found, Found::Nowhere | Found::Mixed);
+    let _ = writeln!(out, "{}", if found { style.good(&answer) } else { style.bad(&answer) });
+    if let Some(text) = saturates(plan) {
+        let _ = writeln!(out, "{text}");
+    }
+    let mut rows = table([""; 8], 0..0);
+    let mut header = vec![plan.key.clone()];
+    header.extend(plan.goals.iter().map(|goal| goal.figure.name(&scenario.tools)));
+    header.extend(["busiest".to_owned(), String::new()]);
+    rows.set_header(header);
+    for point in &plan.points {
+        let mut cells = vec![if plan.kind.is_some() { key_value(plan, point.x) } else { point.text.clone() }];
+        cells.extend(
+            plan.goals.iter().zip(&point.goals).map(|(goal, (reading, _))| cell(goal.figure, reading.as_ref())),
+        );
+        cells.push(
+            point
+                .busiest
+                .map_or_else(String::new, |(busy, share)| format!("{} {}", busy_name(plan, busy), used_share(share))),
+        );
+        cells.push(verdict(point).to_owned());
+        rows.add_row(cells);
+    }
+    let _ = writeln!(out, "\n{rows}");
+    let note = "In brackets 95 % intervals over replications. ?  the interval reaches over the bound, or too few sessions lie beyond the percentile.";
+    let _ = writeln!(out, "{}", style.faint(note));
+    for point in plan.points.iter().filter(|point| point.unstable.is_some()).take(1) {
+        if let Some(why) = &point.unstable {
+            let _ = writeln!(out, "{}", style.faint(&format!("At {}: {why}.", key_value(plan, point.x))));
+        }
+    }
+    out
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    #[serde(flatten)]
+    head: Head<'a>,
+    key: &'a str,
+    #[serde(rename = "for")]
+    goals: Vec<&'a str>,
+    /// "least", "most", "everywhere", "nowhere", "first" or "mixed".
+    found: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<serde_json::Value>,
+    /// Between them it isn't sure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    between: Option<[Option<f64>; 2]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    saturates_first: Option<String>,
+    points: Vec<PointReport>,
+    price_sheet: PriceSheet,
+}
+
+#[derive(Serialize)]
+struct PointReport {
+    value: serde_json::Value,
+    figures: Vec<FigureReport>,
+    meets: bool,
+    /// Whether that is sure.
+    sure: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unstable: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    busiest: Option<BusyReport>,
+}
+
+#[derive(Serialize)]
+struct FigureReport {
+    name: String,
+    got: Option<f64>,
+    ci95: Option<[f64; 2]>,
+    pass: bool,
+    undecided: bool,
+}
+
+#[derive(Serialize)]
+struct BusyReport {
+    of: String,
+    share: f64,
+}
+
+/// JSON, with a final line break.
+///
+/// # Errors
+/// Never for a finished plan; the serialiser's signature has an error.
+pub fn plan_json(plan: &Plan) -> Result<String, serde_json::Error> {
+    let value_of = |point: &Planned| -> serde_json::Value {
+        if plan.kind.is_some() { point.x.into() } else { point.text.clone().into() }
+    };
+    let (found, value, between) = match &plan.found {
+        Found::Least { x, between } => ("least", Some((*x).into()), Some(*between)),
+        Found::Most { x, between } => ("most", Some((*x).into()), Some(*between)),
+        Found::Everywhere => ("everywhere", None, None),
+        Found::Nowhere => ("nowhere", None, None),
+        Found::Mixed => ("mixed", None, None),
+        Found::First(place) => ("first", plan.points.get(*place).map(value_of), None),
+    };
+    let point = |point: &Planned| PointReport {
+        value: value_of(point),
+        figures: plan
+            .goals
+            .iter()
+            .zip(&point.goals)
+            .map(|(goal, (reading, verdict))| FigureReport {
+                name: goal.figure.name(&plan.scenario.tools),
+                got: reading.map(|reading| reading.value),
+                ci95: reading.map(|reading| reading.ci95),
+                pass: verdict.pass,
+                undecided: verdict.undecided,
+            })
+            .collect(),
+        meets: point.meets(),
+        sure: point.surely().is_some(),
+        unstable: point.unstable.clone(),
+        busiest: point.busiest.map(|(busy, share)| BusyReport { of: busy_name(plan, busy), share }),
+    };
+    let report = Report {
+        head: Head::of("agent-sim.plan/1", &plan.scenario, 0),
+        key: &plan.key,
+        goals: plan.goals.iter().map(|goal| goal.text.as_str()).collect(),
+        found,
+        value,
+        between,
+        saturates_first: saturates(plan),
+        points: plan.points.iter().map(point).collect(),
+        price_sheet: PriceSheet::of(plan.scenario.price_sheet()),
+    };
+    Ok(serde_json::to_string_pretty(&report)? + "\n")
+}

@@ -1,0 +1,171 @@
+//! Many sessions at once: played, summed up over replications.
+
+use super::{Answer, Progress};
+use crate::check::check_fleet;
+use crate::engine::{Collect, Play, Replication, play_fleet};
+use crate::error::Error;
+use crate::model::{Arrivals, Fleet, Model};
+use crate::scenario::Scenario;
+use crate::session::{Bill, Record, Turn, Workspace};
+use crate::stats::{Figure, FleetSummary, Moments, Place, Sample, fleet_sessions};
+
+/// A fleet's replications with what they came to.
+#[derive(Debug, Clone)]
+pub struct FleetAnswer {
+    /// The numbers that only a fleet has.
+    pub summary: FleetSummary,
+    /// What each replication says of each figure; nothing where it says nothing.
+    pub values: Vec<(Figure, Vec<Option<f64>>)>,
+    /// What they come from, for checks and charts; samples apart.
+    pub replications: Vec<Replication<()>>,
+}
+
+impl Collect for () {
+    fn empty(&self) -> Self {}
+
+    fn watches(&self, _session: u64) -> bool {
+        false
+    }
+
+    fn turn(&mut self, _turn: &Turn) {}
+
+    fn session(&mut self, _number: u64, _record: &Record, _bill: &Bill, _room: &Workspace) {}
+
+    fn merge(&mut self, _next: &mut Self) {}
+}
+
+/// Plays the scenario's fleet.
+///
+/// # Errors
+/// Where more work is sure to come than can be done.
+pub(super) fn answer_fleet(scenario: Scenario, fleet: &Fleet, progress: &dyn Progress) -> Result<Answer, Error> {
+    let model = &scenario.model;
+    if let Some(overload) = overload(&scenario, fleet) {
+        return Err(Error::Unstable(overload));
+    }
+    let expected = fleet.arrivals.mean_per_s(fleet.horizon_s) * fleet.horizon_s * fleet.replications as f64;
+    let most = (expected * MANY).ceil() as u64;
+    progress.goal(expected as u64);
+    let fresh = || Sample::new(model, if most > MOST_EXACT { u64::MAX } else { most }, &[]);
+    let empty = fresh();
+    let played = play_fleet(model, fleet, scenario.run.seed, &empty, fresh, &|n| progress.done(n));
+    let mut pooled = fresh();
+    for replication in &played {
+        pooled.join(replication.sample.clone());
+    }
+    let mut summary = fleet_sessions(model, &played, &pooled);
+    let fleet_summary = FleetSummary::new(model, fleet, &played);
+    if fleet_summary.growth.is_some() {
+        // what grows has no mean
+        (summary.metrics, summary.rates) = (Vec::new(), Vec::new());
+        (summary.sources, summary.times) = (None, None);
+    }
+    let window_s = fleet.horizon_s - fleet.warm_up_s;
+    let of_each = |figure: Figure| (figure, played.iter().map(|r| figure.of(r, window_s)).collect());
+    let values = Figure::all(model).into_iter().map(of_each).collect();
+    let replications: Vec<Replication<()>> = played.into_iter().map(|r| r.map_sample(|_| ())).collect();
+    let checks = check_fleet(model, fleet, &scenario.tools, &fleet_summary, &replications);
+    let answer = FleetAnswer { summary: fleet_summary, values, replications };
+    Ok(Answer { sample: pooled, summary, checks, loadings: Vec::new(), fleet: Some(answer), scenario })
+}
+
+/// All values of so many sessions are kept; of more, quantiles come from histograms, so that memory doesn't grow with the
+/// horizon.
+const MOST_EXACT: u64 = 2_000_000;
+
+/// Far more sessions than are expected don't come.
+const MANY: f64 = 1.1;
+
+/// How much work the sessions bring to a station without an end of places.
+#[derive(Default)]
+struct Demand {
+    /// Of each session: the time that its model calls take, s, then the calls of each tool.
+    sessions: Vec<Vec<f64>>,
+}
+
+impl Collect for Demand {
+    fn empty(&self) -> Self {
+        Self::default()
+    }
+
+    fn watches(&self, _session: u64) -> bool {
+        false
+    }
+
+    fn turn(&mut self, _turn: &Turn) {}
+
+    fn session(&mut self, _number: u64, record: &Record, _bill: &Bill, room: &Workspace) {
+        let calls = room.per_tool().iter().map(|tool| tool.calls as f64);
+        self.sessions.push(std::iter::once(record.model_s - record.model_wait_s).chain(calls).collect());
+    }
+
+    fn merge(&mut self, next: &mut Self) {
+        self.sessions.append(&mut next.sessions);
+    }
+}
+
+/// What is surely asked of a station, and what it can do.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Overload {
+    /// Whose it is.
+    pub place: Place,
+    /// Its name.
+    pub name: String,
+    /// Servers.
+    pub servers: u64,
+    /// Sessions that arrive, an hour.
+    pub arrive_per_hour: f64,
+    /// Servers that would be busy if there were enough.
+    pub needed: f64,
+}
+
+impl Overload {
+    /// By how many sessions in progress would grow at least, an hour. A session that comes back to the station gives each of
+    /// its calls a longer wait than the last, so that fewer are done than could be.
+    pub fn growth_per_hour(&self) -> f64 {
+        self.arrive_per_hour * (1.0 - self.servers as f64 / self.needed)
+    }
+}
+
+/// The busiest station that can't do what is surely asked of it, known before anything is played. Where sessions can fail
+/// because of what they share, or a breaker spares a tool, nothing is sure.
+fn overload(scenario: &Scenario, fleet: &Fleet) -> Option<Overload> {
+    const SESSIONS: u64 = 2_000;
+    let model = &scenario.model;
+    if fleet.limits.any_rate()
+        || !fleet.outages.is_empty()
+        || model.phase.breaker.is_some()
+        || matches!(fleet.arrivals, Arrivals::Times(_))
+        || model.phase.tools.iter().any(|tool| tool.station.is_some_and(|station| station.places < u64::MAX))
+    {
+        return None;
+    }
+    let alone = Model { fleet: None, ..model.clone() };
+    let mut demand = Demand::default();
+    Play { model: &alone, seed: scenario.run.seed, sessions: 0..SESSIONS }.run(&mut demand, &|_| {});
+    // where chance is left, the least that it can reasonably be
+    let least = |index: usize| {
+        let values: Vec<f64> = demand.sessions.iter().filter_map(|session| session.get(index).copied()).collect();
+        let mean = Moments::of(&values).estimate();
+        mean.value - 4.0 * mean.se.max(0.0)
+    };
+    let per_s = fleet.arrivals.mean_per_s(fleet.horizon_s);
+    let loads = model.phase.tools.iter().enumerate().filter_map(|(index, tool)| {
+        // first attempts alone
+        let reach = 1.0 - tool.faults.lost_request - tool.faults.rejected;
+        let work_s = least(index + 1) * reach * tool.latency_s.mean();
+        Some((Place::Tool(index), scenario.tools.get(index)?.clone(), tool.station?.servers, work_s))
+    });
+    let of_model = fleet.limits.concurrent.map(|servers| (Place::Model, "the model".to_owned(), servers, least(0)));
+    loads
+        .chain(of_model)
+        .map(|(place, name, servers, work_s)| Overload {
+            place,
+            name,
+            servers,
+            arrive_per_hour: per_s * 3600.0,
+            needed: per_s * work_s,
+        })
+        .filter(|load| load.needed >= load.servers as f64)
+        .max_by(|a, b| (a.needed / a.servers as f64).total_cmp(&(b.needed / b.servers as f64)))
+}

@@ -1,0 +1,318 @@
+//! How much capacity is enough, and how much load is too much: the value of a key from which on a fleet meets its goals.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::solve::{Kind, Unknown};
+use super::{Answer, Options, Progress, simulate};
+use crate::Error;
+use crate::scenario::Scenario;
+use crate::stats::{FleetSummary, Goal, LimitSummary, Place, Reading, Verdict};
+
+/// One value of the key that was played.
+#[derive(Debug, Clone)]
+pub struct Planned {
+    /// As the file has it.
+    pub text: String,
+    /// The number that it is; its place in a list, where it is one of a list.
+    pub x: f64,
+    /// What each goal's figure is, with what becomes of the goal.
+    pub goals: Vec<(Option<Reading>, Verdict)>,
+    /// What is busiest, with the share of it that is used.
+    pub busiest: Option<(Busy, f64)>,
+    /// Why there are no figures, where the fleet doesn't settle.
+    pub unstable: Option<String>,
+}
+
+/// Something that fills up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Busy {
+    /// A station.
+    Station(Place),
+    /// A provider limit.
+    Limit(crate::engine::LimitKind),
+}
+
+impl Planned {
+    /// Whether all goals are met.
+    pub fn meets(&self) -> bool {
+        self.unstable.is_none() && self.goals.iter().all(|(_, verdict)| verdict.pass)
+    }
+
+    /// The same where the intervals leave no doubt; `None` where they do.
+    pub fn surely(&self) -> Option<bool> {
+        if self.unstable.is_some() {
+            return Some(false);
+        }
+        let surely_misses = |verdict: &Verdict| !verdict.pass && !verdict.undecided;
+        if self.goals.iter().any(|(_, verdict)| surely_misses(verdict)) {
+            return Some(false);
+        }
+        self.goals.iter().all(|(_, verdict)| verdict.pass && !verdict.undecided).then_some(true)
+    }
+}
+
+/// Where the goals are met.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Found {
+    /// From this value on upwards: the least that is enough.
+    Least {
+        /// The value.
+        x: f64,
+        /// The largest value that surely isn't enough, and the smallest that surely is, where they were found.
+        between: [Option<f64>; 2],
+    },
+    /// From this value on downwards: the most that is bearable.
+    Most {
+        /// The value.
+        x: f64,
+        /// The largest value that surely is bearable, and the smallest that surely isn't.
+        between: [Option<f64>; 2],
+    },
+    /// At all values that were tried.
+    Everywhere,
+    /// At none.
+    Nowhere,
+    /// Of a list, from the first on: its place.
+    First(usize),
+    /// Here and there, so that there is no least or most.
+    Mixed,
+}
+
+/// A plan.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The scenario with the first value that was played.
+    pub scenario: Scenario,
+    /// The key.
+    pub key: String,
+    /// How its values are written.
+    pub kind: Option<Kind>,
+    /// What is wanted.
+    pub goals: Vec<Goal>,
+    /// Where it is had.
+    pub found: Found,
+    /// All values that were played, rising, or in the order of the list.
+    pub points: Vec<Planned>,
+}
+
+/// Adds up the goals of several runs.
+struct Added<'a> {
+    inner: &'a dyn Progress,
+    before: AtomicU64,
+    done: AtomicU64,
+}
+
+impl Progress for Added<'_> {
+    fn goal(&self, sessions: u64) {
+        self.before.store(self.done.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.inner.goal(self.before.load(Ordering::Relaxed) + sessions);
+    }
+
+    fn done(&self, sessions: u64) {
+        self.done.fetch_add(sessions, Ordering::Relaxed);
+        self.inner.done(sessions);
+    }
+}
+
+/// Two values nearer to each other than this, relatively, aren't told apart.
+const NEAR: f64 = 0.01;
+
+/// At most so many values are played to find an end of the interval.
+const MOST_STEPS: usize = 24;
+
+struct Search<'a> {
+    load: &'a dyn Fn(&str) -> Result<Scenario, Error>,
+    goals: &'a [Goal],
+    options: Options,
+    progress: Added<'a>,
+    points: Vec<Planned>,
+    scenario: Option<Scenario>,
+}
+
+impl Search<'_> {
+    /// Plays a value, once.
+    fn play(&mut self, text: &str, x: f64) -> Result<Planned, Error> {
+        if let Some(known) = self.points.iter().find(|point| point.text == text) {
+            return Ok(known.clone());
+        }
+        let scenario = (self.load)(text)?;
+        self.scenario.get_or_insert_with(|| scenario.clone());
+        let point = match simulate(scenario, self.options, &self.progress) {
+            Ok(answer) => planned(&answer, text, x, self.goals),
+            Err(Error::Unstable(load)) => {
+                let why = format!(
+                    "unstable: {} servers of {} are needed and there are {}",
+                    count(load.needed),
+                    load.name,
+                    load.servers
+                );
+                let none = Verdict { got: None, ci95: [f64::NAN; 2], pass: false, undecided: false };
+                let goals = self.goals.iter().map(|_| (None, none)).collect();
+                let busiest = Some((Busy::Station(load.place), load.needed / load.servers as f64));
+                Planned { text: text.to_owned(), x, goals, busiest, unstable: Some(why) }
+            }
+            Err(error) => return Err(error),
+        };
+        self.points.push(point.clone());
+        Ok(point)
+    }
+}
+
+impl Search<'_> {
+    fn at(&mut self, unknown: &Unknown, x: f64) -> Result<Planned, Error> {
+        self.play(&unknown.text(x), x)
+    }
+
+    /// The value nearest to `near`, downwards or upwards, at which it is sure that the goals are met or missed; nothing where
+    /// none of those that were played is.
+    fn edge(
+        &mut self,
+        unknown: &Unknown,
+        middle: &impl Fn(f64, f64) -> Option<f64>,
+        near: f64,
+        downwards: bool,
+        meets: bool,
+    ) -> Result<Option<f64>, Error> {
+        if self.at(unknown, near)?.surely() == Some(meets) {
+            return Ok(Some(near));
+        }
+        let beyond = |x: f64| if downwards { x < near } else { x > near };
+        let sure = self.points.iter().filter(|point| beyond(point.x) && point.surely() == Some(meets));
+        let nearest = sure.map(|point| point.x).min_by(|a, b| (a - near).abs().total_cmp(&(b - near).abs()));
+        let Some(mut sure) = nearest else { return Ok(None) };
+        let mut doubtful = near;
+        for _ in 0..MOST_STEPS {
+            let Some(x) = middle(doubtful.min(sure), doubtful.max(sure)) else { break };
+            if self.at(unknown, x)?.surely() == Some(meets) { sure = x } else { doubtful = x }
+        }
+        Ok(Some(sure))
+    }
+}
+
+/// To four digits.
+fn significant(x: f64) -> f64 {
+    if x <= 0.0 {
+        return x;
+    }
+    let scale = 10_f64.powf(3.0 - x.log10().floor());
+    (x * scale).round() / scale
+}
+
+fn count(x: f64) -> String {
+    format!("{x:.2}")
+}
+
+fn planned(answer: &Answer, text: &str, x: f64, goals: &[Goal]) -> Planned {
+    let fleet = answer.fleet.as_ref().map(|fleet| &fleet.summary);
+    let judged = |goal: &Goal| {
+        let reading = fleet.and_then(|fleet| goal.figure.read(&answer.summary, fleet));
+        (reading, goal.judge(reading))
+    };
+    let growth = fleet.and_then(|fleet| fleet.growth.as_ref());
+    Planned {
+        text: text.to_owned(),
+        x,
+        goals: goals.iter().map(judged).collect(),
+        busiest: fleet.and_then(busiest),
+        unstable: growth
+            .map(|growth| format!("unstable: sessions in progress grow by {} an hour", count(growth.per_hour.value))),
+    }
+}
+
+/// The station or limit that is nearest to its end.
+pub fn busiest(fleet: &FleetSummary) -> Option<(Busy, f64)> {
+    let stations = fleet.stations.iter().filter_map(|s| Some((Busy::Station(s.place), s.utilisation?.value)));
+    let used = |limit: &LimitSummary| (Busy::Limit(limit.kind), limit.used.value);
+    stations.chain(fleet.limits.iter().map(used)).max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+/// Looks for the least or most value of a key at which a fleet meets all goals, on the same arrivals and draws. `load`
+/// reads the scenario with a value of the key.
+///
+/// # Errors
+/// What reading or playing the scenario says.
+pub fn plan(
+    unknown: &Unknown,
+    goals: Vec<Goal>,
+    load: &dyn Fn(&str) -> Result<Scenario, Error>,
+    options: Options,
+    progress: &dyn Progress,
+) -> Result<Plan, Error> {
+    let progress = Added { inner: progress, before: AtomicU64::new(0), done: AtomicU64::new(0) };
+    let mut search = Search { load, goals: &goals, options, progress, points: Vec::new(), scenario: None };
+    let rounded = |x: f64| unknown.rounded(significant(x));
+    let (low, high) = (unknown.rounded(unknown.low), unknown.rounded(unknown.high));
+    let ends = [search.at(unknown, low)?.meets(), search.at(unknown, high)?.meets()];
+    let middle = |low: f64, high: f64| {
+        let x = if low > 0.0 { (low * high).sqrt() } else { f64::midpoint(low, high) };
+        let x = rounded(x);
+        (x > low && x < high && high > low * (1.0 + NEAR)).then_some(x)
+    };
+    let found = if ends[0] == ends[1] {
+        let mut values = Vec::new();
+        for step in 1..6 {
+            let share = f64::from(step) / 6.0;
+            let x = if low > 0.0 { low * (high / low).powf(share) } else { low + (high - low) * share };
+            values.push(search.at(unknown, rounded(x))?.meets());
+        }
+        match (ends[0], values.iter().all(|meets| *meets == ends[0])) {
+            (true, true) => Found::Everywhere,
+            (false, true) => Found::Nowhere,
+            _ => Found::Mixed,
+        }
+    } else {
+        let rises = ends[1];
+        // from the end that misses to the end that meets, whichever is above
+        let (mut misses, mut meets) = if rises { (low, high) } else { (high, low) };
+        while let Some(x) = middle(misses.min(meets), misses.max(meets)) {
+            if search.at(unknown, x)?.meets() { meets = x } else { misses = x }
+        }
+        let surely_misses = search.edge(unknown, &middle, misses, rises, false)?;
+        let surely_meets = search.edge(unknown, &middle, meets, !rises, true)?;
+        // the curve around it
+        let around: [f64; 5] = if rises { [0.8, 0.9, 1.1, 1.3, 1.7] } else { [0.3, 0.55, 0.75, 0.9, 1.1] };
+        for factor in around {
+            let x = rounded(meets * factor);
+            if x >= low && x <= high {
+                search.at(unknown, x)?;
+            }
+        }
+        if rises {
+            Found::Least { x: meets, between: [surely_misses, surely_meets] }
+        } else {
+            Found::Most { x: meets, between: [surely_meets, surely_misses] }
+        }
+    };
+    let Search { mut points, scenario, .. } = search;
+    points.sort_by(|a, b| a.x.total_cmp(&b.x));
+    let scenario = scenario.ok_or_else(|| Error::Plan("nothing was played".to_owned()))?;
+    Ok(Plan { scenario, key: unknown.key.clone(), kind: Some(unknown.kind), goals, found, points })
+}
+
+/// Plays the values of a list, and says from which on the goals are met.
+///
+/// # Errors
+/// See [`plan`].
+pub fn plan_list(
+    key: &str,
+    values: &[String],
+    goals: Vec<Goal>,
+    load: &dyn Fn(&str) -> Result<Scenario, Error>,
+    options: Options,
+    progress: &dyn Progress,
+) -> Result<Plan, Error> {
+    let progress = Added { inner: progress, before: AtomicU64::new(0), done: AtomicU64::new(0) };
+    let mut search = Search { load, goals: &goals, options, progress, points: Vec::new(), scenario: None };
+    for (place, value) in values.iter().enumerate() {
+        search.play(value, place as f64)?;
+    }
+    let Search { points, scenario, .. } = search;
+    let met: Vec<bool> = points.iter().map(Planned::meets).collect();
+    let found = match met.iter().position(|meets| *meets) {
+        None => Found::Nowhere,
+        Some(0) if met.iter().all(|meets| *meets) => Found::Everywhere,
+        Some(first) => Found::First(first),
+    };
+    let scenario = scenario.ok_or_else(|| Error::Plan("nothing was played".to_owned()))?;
+    Ok(Plan { scenario, key: key.to_owned(), kind: None, goals, found, points })
+}

@@ -1,0 +1,399 @@
+//! A fleet in a few numbers. Its sessions aren't independent, so every interval comes from independent replications
+//! (MODEL.md §6): Student's of a replication's mean or share; of quantiles that of the share below them.
+
+use super::metric::{Metric, Rate};
+use super::moments::{Estimate, Moments};
+use super::quantile::{QUANTILES, QuantileEstimate, quantile_ranks};
+use super::sample::Sample;
+use super::summary::{MetricSummary, Summary};
+use crate::engine::{LimitKind, PIECES, Replication, StationRecord, Waits};
+use crate::model::{Fleet, Model};
+
+/// What a station or limit is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Calls of the model.
+    Model,
+    /// Calls of the tool with this number.
+    Tool(usize),
+}
+
+/// A station, or a tool without an end of servers.
+#[derive(Debug, Clone)]
+pub struct StationSummary {
+    /// Whose it is.
+    pub place: Place,
+    /// Servers, where there is an end of them.
+    pub servers: Option<u64>,
+    /// Places to wait, where there is an end of them.
+    pub places: Option<u64>,
+    /// Requests that came, an hour.
+    pub came_per_hour: Estimate,
+    /// Requests being served, on average over time.
+    pub busy: Estimate,
+    /// The share of its servers that is busy, where there is an end of them.
+    pub utilisation: Option<Estimate>,
+    /// Requests that wait, on average over time.
+    pub waiting: Estimate,
+    /// The most that waited at a time.
+    pub most_waiting: u64,
+    /// The wait of those whose service began, s; `None` where nobody can wait.
+    pub wait_s: Option<Estimate>,
+    /// Quantiles of it.
+    pub wait_quantiles: Vec<QuantileEstimate>,
+    /// The share of them that had to wait.
+    pub waited: Option<Estimate>,
+    /// The share of requests that was turned away.
+    pub turned_away: Estimate,
+    /// The share that was lost.
+    pub lost: Estimate,
+}
+
+/// A provider limit.
+#[derive(Debug, Clone)]
+pub struct LimitSummary {
+    /// What it counts.
+    pub kind: LimitKind,
+    /// What it allows, a minute.
+    pub per_minute: f64,
+    /// The share of it that was used.
+    pub used: Estimate,
+    /// Requests an hour that found too little of it.
+    pub short_per_hour: Estimate,
+    /// Requests that would find too little of it if it were full, over all replications.
+    pub impossible: u64,
+}
+
+/// A number over time: for each piece of the horizon its mean over replications with its interval.
+#[derive(Debug, Clone)]
+pub struct Series {
+    /// Which.
+    pub kind: SeriesKind,
+    /// One a piece; `None` where there is nothing to say.
+    pub values: Vec<Option<Estimate>>,
+}
+
+/// What a series is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SeriesKind {
+    /// Sessions in progress.
+    InProgress,
+    /// Sessions that arrive, a second.
+    ArrivalsPerS,
+    /// Requests that come to a station, a second, those that are repeated among them.
+    CallsPerS(Place),
+    /// Those of them that are turned away or lost, a second.
+    FailuresPerS(Place),
+    /// Requests that wait at a station.
+    Waiting(Place),
+    /// Calls that a breaker ends, a second.
+    BreakerPerS,
+    /// Money of sessions that end, $ an hour.
+    CostPerHour,
+    /// Latency of sessions that end, s: the median.
+    LatencyP50,
+    /// Latency of sessions that end, s: the 99th percentile.
+    LatencyP99,
+}
+
+/// A fleet that doesn't settle.
+#[derive(Debug, Clone)]
+pub struct Growth {
+    /// By how many the sessions in progress grow, an hour, over the last half of the time that was watched.
+    pub per_hour: Estimate,
+    /// What is busy all the time.
+    pub saturated: Option<Place>,
+    /// Whether a replication was given up for it.
+    pub given_up: bool,
+}
+
+/// A fleet in numbers.
+#[derive(Debug, Clone)]
+pub struct FleetSummary {
+    /// Replications that were played.
+    pub replications: u64,
+    /// How long each was watched, and how much of its beginning isn't counted, s.
+    pub horizon_s: f64,
+    /// See `horizon_s`.
+    pub warm_up_s: f64,
+    /// Sessions that arrived, an hour.
+    pub arrived_per_hour: Estimate,
+    /// Sessions that ended, an hour.
+    pub ended_per_hour: Estimate,
+    /// Sessions in progress, on average over time.
+    pub in_progress: Estimate,
+    /// Sessions in progress at the horizon.
+    pub in_progress_at_end: Estimate,
+    /// Money of the sessions that ended, $ an hour; `None` without prices.
+    pub cost_per_hour_usd: Option<Estimate>,
+    /// The model, then the tools that sessions meet at.
+    pub stations: Vec<StationSummary>,
+    /// Provider limits.
+    pub limits: Vec<LimitSummary>,
+    /// The share of model calls that found tools and system in the cache; `None` where they can't be.
+    pub prefix_warm: Option<Estimate>,
+    /// Whether it doesn't settle.
+    pub growth: Option<Growth>,
+    /// Numbers over time.
+    pub series: Vec<Series>,
+    /// How long a piece of them is, s.
+    pub piece_s: f64,
+    /// Events that were played.
+    pub events: u64,
+}
+
+/// What a number over replications comes to.
+fn over(values: impl Iterator<Item = f64>) -> Estimate {
+    Moments::of(&values.filter(|x| x.is_finite()).collect::<Vec<f64>>()).estimate()
+}
+
+/// A share: its interval stays between 0 and 1.
+fn share(values: impl Iterator<Item = f64>) -> Estimate {
+    let mut share = over(values);
+    share.ci95 = [share.ci95[0].max(0.0), share.ci95[1].min(1.0)];
+    share
+}
+
+fn ratio(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { f64::NAN }
+}
+
+/// What the sessions came to: means and shares of each replication, averaged over them, and quantiles of all sessions.
+pub fn fleet_sessions(model: &Model, replications: &[Replication<Sample>], pooled: &Sample) -> Summary {
+    let samples: Vec<&Sample> = replications.iter().map(|r| &r.sample).filter(|sample| sample.sessions() > 0).collect();
+    let mut summary = Summary::new(model, pooled);
+    for (metric, own) in &mut summary.metrics {
+        *own = over_replications(*metric, own, pooled, &samples);
+    }
+    for (rate, own) in &mut summary.rates {
+        let values = samples.iter().filter_map(|sample| Some(sample.ratio(*rate)?.value));
+        *own = if rate.is_at_most_one() { share(values) } else { over(values) };
+        if *rate == Rate::Answered && own.se.is_nan() {
+            own.value = pooled.ratio(*rate).map_or(f64::NAN, |all| all.value);
+        }
+    }
+    summary
+}
+
+fn over_replications(metric: Metric, pooled: &MetricSummary, all: &Sample, samples: &[&Sample]) -> MetricSummary {
+    let mean = over(samples.iter().map(|sample| sample.moments(metric.quantity()).mean));
+    let n = all.moments(metric.quantity()).n;
+    let quantile = |p: f64| {
+        let at = |rank: u64| all.at_ranks(metric, &[rank]).first().copied().unwrap_or(f64::NAN);
+        let below =
+            |sample: &&Sample, value: f64| (sample.about_at_most(metric, value), sample.moments(metric.quantity()).n);
+        pooled_quantile(p, n, at, |value| samples.iter().map(|sample| below(sample, value)).collect())
+    };
+    MetricSummary { mean, quantiles: QUANTILES.into_iter().map(quantile).collect(), ..pooled.clone() }
+}
+
+/// The quantile `p` of all `n` values together, which replications' own quantiles would miss where rare values come in
+/// swarms. Its interval is that of the share of values below it over replications, carried over to values (Woodruff 1952).
+/// `at` gives the value of a rank from 1, `below` for each replication how many values aren't above one, and of how many.
+fn pooled_quantile(
+    p: f64,
+    n: u64,
+    at: impl Fn(u64) -> f64,
+    below: impl Fn(f64) -> Vec<(u64, u64)>,
+) -> QuantileEstimate {
+    let rank = quantile_ranks(n, p).0;
+    let value = at(rank);
+    let counts = below(value);
+    let (some, all): (Vec<f64>, Vec<f64>) = counts.iter().map(|(some, all)| (*some as f64, *all as f64)).unzip();
+    let replications = counts.len() as u64;
+    let se = super::Covariance::of(&some, &all).ratio(false).map_or(f64::NAN, |share| share.se);
+    let half = super::moments::half_width(replications) * se;
+    let too_few = n as f64 / replications.max(1) as f64 * (1.0 - p) < FEWEST_BEYOND;
+    if !half.is_finite() {
+        return QuantileEstimate { p, value, ci95: [f64::NAN; 2], too_few };
+    }
+    let end = |p: f64| at(((p * n as f64).ceil() as u64).clamp(1, n.max(1)));
+    let ci95 = [end(p - half).min(value), end(p + half).max(value)];
+    QuantileEstimate { p, value, ci95, too_few: too_few || p + half >= 1.0 }
+}
+
+/// Fewer sessions of a replication than this beyond a quantile: marked.
+const FEWEST_BEYOND: f64 = 10.0;
+
+impl FleetSummary {
+    /// Of the replications of a fleet.
+    pub fn new(model: &Model, fleet: &Fleet, replications: &[Replication<Sample>]) -> Self {
+        let window_s = fleet.horizon_s - fleet.warm_up_s;
+        let hours = window_s / 3600.0;
+        let all = || replications.iter();
+        let costs = |r: &Replication<Sample>| r.sample.sources().total().usd() / hours;
+        let stations = replications.first().map_or(0, |first| first.stations.len());
+        let limits = replications.first().map_or(0, |first| first.limits.len());
+        let meets = |index: &usize| {
+            let tool = index.checked_sub(1).and_then(|tool| model.phase.tools.get(tool));
+            tool.is_none_or(|tool| tool.station.is_some() || tool.has_outage || model.phase.breaker.is_some())
+        };
+        let stations: Vec<StationSummary> =
+            (0..stations).filter(meets).map(|index| station(index, window_s, replications)).collect();
+        let growth = growth(fleet, replications, &stations);
+        Self {
+            replications: replications.len() as u64,
+            horizon_s: fleet.horizon_s,
+            warm_up_s: fleet.warm_up_s,
+            arrived_per_hour: over(all().map(|r| r.arrived.counted as f64 / hours)),
+            ended_per_hour: over(all().map(|r| r.ended.counted as f64 / hours)),
+            in_progress: over(all().map(|r| r.in_progress.area_s / window_s)),
+            in_progress_at_end: over(all().map(|r| r.in_progress.level as f64)),
+            cost_per_hour_usd: model.tariff.as_ref().map(|_| over(all().map(costs))),
+            limits: (0..limits).filter_map(|index| limit(index, window_s, replications)).collect(),
+            prefix_warm: all()
+                .any(|r| r.prefix_calls > 0)
+                .then(|| share(all().map(|r| ratio(r.prefix_warm as f64, r.prefix_calls as f64)))),
+            growth,
+            series: series(model, &stations, replications),
+            stations,
+            piece_s: replications.first().map_or(0.0, |first| first.piece_s),
+            events: all().map(|r| r.events).sum(),
+        }
+    }
+
+    /// The station of a place.
+    pub fn station(&self, place: Place) -> Option<&StationSummary> {
+        self.stations.iter().find(|station| station.place == place)
+    }
+
+    /// A series.
+    pub fn series(&self, kind: SeriesKind) -> Option<&Series> {
+        self.series.iter().find(|series| series.kind == kind)
+    }
+}
+
+fn place(record: &StationRecord) -> Place {
+    record.tool.map_or(Place::Model, Place::Tool)
+}
+
+fn station(index: usize, window_s: f64, replications: &[Replication<Sample>]) -> StationSummary {
+    let all = || replications.iter().filter_map(|r| r.stations.get(index));
+    let first = all().next();
+    let end = |count: fn(&StationRecord) -> u64| first.map(count).filter(|count| *count < u64::MAX);
+    let (servers, places) = (end(|s| s.servers), end(|s| s.places));
+    let waits = servers.is_some();
+    let per = |s: &StationRecord| s.came.counted as f64;
+    let pooled = all().fold(Waits::default(), |sum, s| sum.and(&s.waits));
+    let quantile = |p: f64| {
+        let at = |rank: u64| pooled.quantile_s(rank as f64 / pooled.count.max(1) as f64).unwrap_or(f64::NAN);
+        let below = |value: f64| all().map(|s| (s.waits.at_most(value), s.waits.count)).collect();
+        pooled_quantile(p, pooled.count, at, below)
+    };
+    StationSummary {
+        place: first.map_or(Place::Model, place),
+        servers,
+        places,
+        came_per_hour: over(all().map(|s| s.came.counted as f64 * 3600.0 / window_s)),
+        busy: over(all().map(|s| s.busy.area_s / window_s)),
+        utilisation: servers.map(|servers| share(all().map(|s| s.busy.area_s / (window_s * servers as f64)))),
+        waiting: over(all().map(|s| s.waiting.area_s / window_s)),
+        most_waiting: all().map(|s| s.waiting.most).max().unwrap_or(0),
+        wait_s: waits.then(|| over(all().map(|s| ratio(s.waits.sum_s, s.waits.count as f64)))),
+        wait_quantiles: if waits { QUANTILES.into_iter().map(quantile).collect() } else { Vec::new() },
+        waited: waits.then(|| share(all().map(|s| ratio(s.waits.waited as f64, s.waits.count as f64)))),
+        turned_away: share(all().map(|s| ratio(s.turned_away.counted as f64, per(s)))),
+        lost: share(all().map(|s| ratio(s.lost.counted as f64, per(s)))),
+    }
+}
+
+fn limit(index: usize, window_s: f64, replications: &[Replication<Sample>]) -> Option<LimitSummary> {
+    let all = || replications.iter().filter_map(|r| r.limits.get(index));
+    let first = all().next()?;
+    let allowed = first.per_minute * window_s / 60.0;
+    Some(LimitSummary {
+        kind: first.kind,
+        per_minute: first.per_minute,
+        used: over(all().map(|limit| limit.passed / allowed)),
+        short_per_hour: over(all().map(|limit| limit.short as f64 * 3600.0 / window_s)),
+        impossible: all().map(|limit| limit.impossible).sum(),
+    })
+}
+
+/// The slope of values that are one step apart (least squares), a step.
+fn slope(values: &[f64]) -> f64 {
+    let n = values.len() as f64;
+    let (middle, mean) = ((n - 1.0) / 2.0, values.iter().sum::<f64>() / n);
+    let (mut xy, mut xx) = (0.0, 0.0);
+    for (index, value) in values.iter().enumerate() {
+        let x = index as f64 - middle;
+        xy += x * (value - mean);
+        xx += x * x;
+    }
+    xy / xx
+}
+
+/// Whether the sessions in progress surely grow over the last half of the time that is counted, and by no small part of
+/// what they are.
+fn growth(fleet: &Fleet, replications: &[Replication<Sample>], stations: &[StationSummary]) -> Option<Growth> {
+    let given_up = replications.iter().any(|r| r.given_up_s.is_some());
+    let half_s = f64::midpoint(fleet.horizon_s, fleet.warm_up_s);
+    let levels = |r: &Replication<Sample>| -> Vec<f64> {
+        let from = (half_s / r.piece_s).ceil() as usize;
+        r.in_progress.pieces_s.get(from..PIECES - 1).unwrap_or_default().iter().map(|area| area / r.piece_s).collect()
+    };
+    let all: Vec<Vec<f64>> = replications.iter().map(levels).filter(|levels| levels.len() > 2).collect();
+    let per_hour = over(all.iter().zip(replications).map(|(levels, r)| slope(levels) * 3600.0 / r.piece_s));
+    let level = over(all.iter().map(|levels| levels.iter().sum::<f64>() / levels.len() as f64)).value;
+    let risen = per_hour.value * (fleet.horizon_s - half_s) / 3600.0;
+    let endless = stations.iter().filter(|s| s.servers.is_some() && s.places.is_none());
+    let busiest = endless.filter_map(|s| Some((s.utilisation?.value, s.place))).max_by(|a, b| a.0.total_cmp(&b.0));
+    let saturated = busiest.filter(|(utilisation, _)| *utilisation > SATURATED).map(|(_, place)| place);
+    let grows = per_hour.ci95[0] > 0.0 && risen > GROWN * level;
+    (given_up || (grows && saturated.is_some())).then_some(Growth { per_hour, saturated, given_up })
+}
+
+/// A station whose servers are busy for so large a share of the time can't do what is asked of it.
+const SATURATED: f64 = 0.98;
+
+/// A fleet whose sessions in progress grow by more than this share of them over half of the time isn't settled.
+const GROWN: f64 = 0.2;
+
+fn series(model: &Model, stations: &[StationSummary], replications: &[Replication<Sample>]) -> Vec<Series> {
+    let pieces = |of: &dyn Fn(&Replication<Sample>, usize) -> f64| -> Vec<Option<Estimate>> {
+        (0..PIECES).map(|piece| Some(over(replications.iter().map(|r| of(r, piece))))).collect()
+    };
+    let mut all = vec![
+        Series { kind: SeriesKind::InProgress, values: pieces(&|r, piece| r.in_progress.pieces_s[piece] / r.piece_s) },
+        Series {
+            kind: SeriesKind::ArrivalsPerS,
+            values: pieces(&|r, piece| f64::from(r.arrived.pieces[piece]) / r.piece_s),
+        },
+    ];
+    for summary in stations {
+        let place = summary.place;
+        let index = match place {
+            Place::Model => 0,
+            Place::Tool(tool) => tool + 1,
+        };
+        let a_second = |count: &dyn Fn(&StationRecord, usize) -> u32| {
+            pieces(&|r, piece| f64::from(count(&r.stations[index], piece)) / r.piece_s)
+        };
+        all.push(Series { kind: SeriesKind::CallsPerS(place), values: a_second(&|s, piece| s.came.pieces[piece]) });
+        if replications.iter().any(|r| r.stations[index].turned_away.all + r.stations[index].lost.all > 0) {
+            let failed = |s: &StationRecord, piece: usize| s.turned_away.pieces[piece] + s.lost.pieces[piece];
+            all.push(Series { kind: SeriesKind::FailuresPerS(place), values: a_second(&failed) });
+        }
+        if summary.servers.is_some() {
+            let waiting = pieces(&|r, piece| r.stations[index].waiting.pieces_s[piece] / r.piece_s);
+            all.push(Series { kind: SeriesKind::Waiting(place), values: waiting });
+        }
+    }
+    if model.phase.breaker.is_some() {
+        let refused = pieces(&|r, piece| f64::from(r.refused.pieces[piece]) / r.piece_s);
+        all.push(Series { kind: SeriesKind::BreakerPerS, values: refused });
+    }
+    if model.tariff.is_some() {
+        let costs = pieces(&|r, piece| r.cost_pieces[piece].usd() * 3600.0 / r.piece_s);
+        all.push(Series { kind: SeriesKind::CostPerHour, values: costs });
+    }
+    for (kind, p) in [(SeriesKind::LatencyP50, 0.5), (SeriesKind::LatencyP99, 0.99)] {
+        let latency = |piece: usize| {
+            let some = replications.iter().filter_map(|r| r.latency_pieces.get(piece)).filter(|h| !h.is_empty());
+            let values: Vec<f64> = some.map(|h| h.value_at_quantile(p) as f64 / 1e3).collect();
+            (!values.is_empty()).then(|| over(values.into_iter()))
+        };
+        all.push(Series { kind, values: (0..PIECES).map(latency).collect() });
+    }
+    all
+}

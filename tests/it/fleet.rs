@@ -1,0 +1,596 @@
+//! `[fleet]`: the same sessions as alone where nothing is shared, queues and buckets against theory, outages, breakers, and
+//! fleets that don't settle.
+
+use std::collections::BTreeMap;
+
+use agent_sim::Error;
+use agent_sim::check::check_fleet;
+use agent_sim::engine::{Collect, Play, play_fleet, with_threads};
+use agent_sim::model::{Arrivals, Model, Station};
+use agent_sim::scenario::Scenario;
+use agent_sim::session::{Bill, Record, Turn, Workspace};
+use agent_sim::simulate::{Answer, Found, Options, Silent, plan, simulate};
+use agent_sim::stats::{Figure, Goal, Place, SeriesKind};
+use agent_sim::theory::limits::{mmc_mean_wait, mmc_wait_chance};
+use proptest::prelude::*;
+
+use crate::support::{answer, assert_close, mean, scenario, scenario_with, shipped_scenario};
+
+/// Records by session number.
+#[derive(Default)]
+struct Records(BTreeMap<u64, Record>);
+
+impl Collect for Records {
+    fn empty(&self) -> Self {
+        Self::default()
+    }
+
+    fn watches(&self, _session: u64) -> bool {
+        false
+    }
+
+    fn turn(&mut self, _turn: &Turn) {}
+
+    fn session(&mut self, number: u64, record: &Record, _bill: &Bill, _room: &Workspace) {
+        self.0.insert(number, *record);
+    }
+
+    fn merge(&mut self, next: &mut Self) {
+        self.0.append(&mut next.0);
+    }
+}
+
+/// One replication, its sessions by number.
+fn records(scenario: &Scenario) -> Vec<Record> {
+    let fleet = scenario.model.fleet.as_ref().unwrap();
+    let played = play_fleet(&scenario.model, fleet, scenario.run.seed, &Records::default(), Records::default, &|_| {});
+    played.into_iter().flat_map(|replication| replication.sample.0.into_values()).collect()
+}
+
+fn summary(answer: &Answer) -> &agent_sim::stats::FleetSummary {
+    &answer.fleet.as_ref().unwrap().summary
+}
+
+#[track_caller]
+fn near(a: f64, b: f64, what: &str) {
+    assert!((a - b).abs() <= 2e-7 * (1.0 + a.abs()), "{what}: {a} {b}");
+}
+
+#[test]
+fn where_nothing_is_shared_sessions_are_those_that_are_played_alone() {
+    // each with its own stumbling stones: retries, hedges, people, a graph of tools, conversations, summaries, searches
+    let files = [
+        "retries.toml",
+        "hedging.toml",
+        "approvals.toml",
+        "tool-graph.toml",
+        "parallel-calls.toml",
+        "conversation.toml",
+        "compaction.toml",
+        "model-failures.toml",
+        "coding-agent.toml",
+        "budget.toml",
+        "cache-breaks.toml",
+    ];
+    for file in files {
+        let mut alone = shipped_scenario(file, None);
+        alone.model.cache.warm_prefix = 0.0;
+        let mut shared = alone.clone();
+        // so far apart that no session finds another one's prefix
+        let text = "session.turns = 1\n[fleet]\narrivals = { poisson = { per_hour = 0.004 } }\nhorizon = \"250000h\"\n\
+                    warm_up = \"0s\"\nreplications = 1";
+        let mut fleet = scenario(text).model.fleet.unwrap();
+        fleet.arrivals = Arrivals::Times((0..200).map(|number| f64::from(number) * 4_500_000.0).collect());
+        shared.model.fleet = Some(fleet);
+        for tool in &mut shared.model.phase.tools {
+            tool.station = Some(Station { servers: 1_000_000, places: 0 });
+        }
+        let mut own = Records::default();
+        let played = play_fleet(
+            &shared.model,
+            shared.model.fleet.as_ref().unwrap(),
+            1,
+            &Records::default(),
+            Records::default,
+            &|_| {},
+        );
+        let together = &played[0].sample.0;
+        assert!(together.len() > 190, "{file}: {}", together.len());
+        let first = *together.keys().next().unwrap();
+        Play { model: &alone.model, seed: 1, sessions: first..first + together.len() as u64 }.run(&mut own, &|_| {});
+        for (number, theirs) in together {
+            let mine = &own.0[number];
+            near(mine.latency_s, theirs.latency_s, file);
+            near(mine.tool_s, theirs.tool_s, file);
+            near(mine.retry_wait_s, theirs.retry_wait_s, file);
+            near(mine.approval_s, theirs.approval_s, file);
+            assert_eq!(
+                (mine.cost, mine.turns, mine.tool_calls, mine.attempts, mine.executions, mine.duplicates, mine.hedges),
+                (
+                    theirs.cost,
+                    theirs.turns,
+                    theirs.tool_calls,
+                    theirs.attempts,
+                    theirs.executions,
+                    theirs.duplicates,
+                    theirs.hedges
+                ),
+                "{file}"
+            );
+            assert_eq!((mine.outcome, mine.expired_gaps), (theirs.outcome, theirs.expired_gaps), "{file}");
+            assert_eq!((mine.model_calls, mine.model_attempts), (theirs.model_calls, theirs.model_attempts), "{file}");
+        }
+    }
+}
+
+/// Sessions of one model call that takes so long, with so many places.
+fn model_queue(per_hour: f64, servers: u64, first_token: &str, more: &[&str]) -> Scenario {
+    let text = format!(
+        "model.first_token = {first_token}\nsession.turns = 1\n[fleet]\narrivals = {{ poisson = {{ per_hour = {per_hour} }} }}\n\
+         horizon = \"8h\"\nwarm_up = \"2h\"\nreplications = 20\nlimits.concurrent = {servers}"
+    );
+    scenario_with(&text, more)
+}
+
+#[track_caller]
+fn assert_agrees(answer: &Answer, wanted: &[&str]) {
+    let ids: Vec<&str> = answer.checks.checks.iter().map(|check| check.id).collect();
+    for id in wanted {
+        assert!(ids.contains(id), "{id} isn't checked: {:?}", answer.checks.not_checked);
+    }
+    assert!(answer.checks.all_pass(), "{:#?}", answer.checks.checks);
+}
+
+const SECOND: &str = "{ exponential = { mean = \"1s\" } }";
+
+#[test]
+fn one_and_five_servers_are_erlangs() {
+    for (per_hour, servers) in [(1_800.0, 1), (14_400.0, 5), (43_200.0, 16)] {
+        let answer = answer(model_queue(per_hour, servers, SECOND, &[]));
+        assert_agrees(&answer, &["queue.mmc", "queue.little", "queue.conservation"]);
+        let station = summary(&answer).station(Place::Model).unwrap();
+        let c = u32::try_from(servers).unwrap();
+        let chance = mmc_wait_chance(c, per_hour / 3600.0, 1.0);
+        let wait = mmc_mean_wait(c, per_hour / 3600.0, 1.0);
+        assert_close(station.waited.unwrap().value, chance, 0.05);
+        assert_close(station.wait_s.unwrap().value, wait, 0.1);
+        // what a session waits is what its calls wait
+        assert_close(mean(&answer, "queue_s"), station.wait_s.unwrap().value, 1e-3);
+    }
+}
+
+#[test]
+fn one_server_with_any_service_is_pollaczeks_and_khinchines() {
+    for law in
+        ["\"500ms\"", "{ lognormal = { mean = \"500ms\", cv = 1.5 } }", "{ uniform = { min = \"0s\", max = \"1s\" } }"]
+    {
+        assert_agrees(&answer(model_queue(4_320.0, 1, law, &[])), &["queue.mg1"]);
+    }
+}
+
+/// Sessions that call one tool.
+const SHARED_TOOL: &str = "model.first_token = { lognormal = { p50 = \"1s\", p99 = \"6s\" } }
+[session]
+turns = 4
+[[tools]]
+name = \"search\"
+latency = { exponential = { mean = \"2s\" } }
+capacity = 3
+[fleet]
+arrivals = { poisson = { per_hour = 1440 } }
+horizon = \"12h\"
+warm_up = \"2h\"
+replications = 20";
+
+#[test]
+fn a_tool_that_sessions_come_back_to_waits_like_erlangs() {
+    let answer = answer(scenario(SHARED_TOOL));
+    assert_agrees(&answer, &["queue.mmc"]);
+    let tool = Place::Tool(0);
+    let z = (summary(&answer).station(tool).unwrap().wait_s.unwrap().value - mmc_mean_wait(3, 1.2, 2.0)) / 0.2;
+    assert!(z.abs() < 4.0);
+}
+
+#[test]
+fn the_wrong_number_of_servers_or_sessions_disagrees() {
+    let right = answer(model_queue(14_400.0, 5, SECOND, &[]));
+    let fleet = right.fleet.as_ref().unwrap();
+    let disagrees = |change: &dyn Fn(&mut Model)| {
+        let mut wrong = right.scenario.model.clone();
+        change(&mut wrong);
+        let shared = wrong.fleet.clone().unwrap();
+        let checks = check_fleet(&wrong, &shared, &[], &fleet.summary, &fleet.replications);
+        checks.checks.iter().any(|check| check.id == "queue.mmc" && !check.pass)
+    };
+    assert!(!disagrees(&|_| {}));
+    assert!(disagrees(&|model| model.fleet.as_mut().unwrap().limits.concurrent = Some(6)));
+    assert!(disagrees(&|model| {
+        let slower = model_queue(13_500.0, 5, SECOND, &[]).model.fleet.unwrap().arrivals;
+        model.fleet.as_mut().unwrap().arrivals = slower;
+    }));
+    // books that don't balance
+    let mut cooked = fleet.replications.clone();
+    cooked[3].ended.all += 1;
+    let shared = right.scenario.model.fleet.clone().unwrap();
+    assert!(!check_fleet(&right.scenario.model, &shared, &[], &fleet.summary, &cooked).all_pass());
+    let mut cooked = fleet.replications.clone();
+    cooked[0].in_progress.area_s *= 1.0 + 1e-6;
+    assert!(!check_fleet(&right.scenario.model, &shared, &[], &fleet.summary, &cooked).all_pass());
+}
+
+#[test]
+fn without_a_place_to_wait_erlang_b_are_turned_away() {
+    let text = "session.turns = 2
+[[tools]]
+name = \"search\"
+latency = { lognormal = { mean = \"2s\", cv = 0.8 } }
+capacity = 4
+queue = 0
+[fleet]
+arrivals = { poisson = { per_hour = 7200 } }
+horizon = \"8h\"
+replications = 20";
+    let answer = answer(scenario(text));
+    // Erlang B with a load of 4 on 4 servers, whatever the law of the service
+    let b = (1..=4).fold(1.0, |b, k| 4.0 * b / (f64::from(k) + 4.0 * b));
+    let seen = summary(&answer).station(Place::Tool(0)).unwrap().turned_away;
+    assert!(((seen.value - b) / seen.se).abs() < 4.0, "{seen:?} {b}");
+    // and at the same time: a call that is turned away has failed
+    let failed = 1.0 - answer.summary.rate(agent_sim::stats::Rate::Availability).unwrap().value;
+    assert_close(failed, seen.value, 1e-3);
+}
+
+#[test]
+fn a_bucket_of_five_serves_five_at_once_then_one_every_half_second() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut times = "seconds\n".to_owned();
+    for _ in 0..10 {
+        times.push_str("0\n");
+    }
+    for step in 1..=6 {
+        times.push_str(&format!("{0}\n{0}\n", f64::from(step) * 0.5));
+    }
+    std::fs::write(folder.path().join("times.csv"), times).unwrap();
+    let text = "session.turns = 1
+[fleet]
+arrivals = { file = \"times.csv\" }
+horizon = \"10s\"
+replications = 1
+[fleet.limits]
+requests_per_minute = 120
+burst = \"2500ms\"";
+    let request = agent_sim::scenario::Request::default();
+    let scenario = Scenario::parse(text, "test.toml", folder.path(), &request).unwrap();
+    let answer = answer(scenario);
+    let ended = |outcome| answer.summary.outcomes.iter().find(|(other, _)| *other == outcome).unwrap().1;
+    // 5 at time 0, then one of two each half second
+    assert_eq!(ended(agent_sim::session::Outcome::Answered), 5 + 6);
+    assert_eq!(ended(agent_sim::session::Outcome::Failed), 5 + 6);
+    assert!(answer.checks.checks.iter().any(|check| check.id == "limit.bucket" && check.pass));
+    let limit = &answer.fleet.as_ref().unwrap().replications[0].limits[0];
+    assert_close(limit.worst_window, 5.0, 1e-9);
+}
+
+#[test]
+fn retry_after_is_a_floor_under_the_wait() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("times.csv"), "seconds\n0\n0\n").unwrap();
+    let text = "model.retry = { attempts = 2, base = \"1ms\", jitter = \"none\" }
+session.turns = 1
+[fleet]
+arrivals = { file = \"times.csv\" }
+horizon = \"5m\"
+replications = 1
+[fleet.limits]
+requests_per_minute = 1
+burst = \"1m\"
+rules = \"anthropic\"";
+    let request = agent_sim::scenario::Request::default();
+    let scenario = Scenario::parse(text, "test.toml", folder.path(), &request).unwrap();
+    let records = records(&scenario);
+    let mut latencies: Vec<f64> = records.iter().map(|record| record.latency_s).collect();
+    latencies.sort_by(f64::total_cmp);
+    assert_eq!(latencies, [0.0, 60.0]);
+}
+
+#[test]
+fn what_a_provider_counts_decides_what_passes() {
+    let text = |rules: &str| {
+        format!(
+            "[model]\nfirst_token = \"1s\"\nmax_output = 4_000\n[prompt]\nsystem = 9_000\ntask = 1_000\n\
+             [session]\nturns = 1\noutput = 500\n[cache]\nlifetime = \"5m\"\n\
+             [price]\ninput = 3\noutput = 15\ncache_read = 0.3\ncache_write_5m = 3.75\n\
+             [fleet]\narrivals = {{ poisson = {{ per_hour = 3600 }} }}\nhorizon = \"2h\"\nreplications = 5\n\
+             [fleet.limits]\n{rules}"
+        )
+    };
+    let used = |rules: &str, kind: &str| {
+        let answer = answer(scenario(&text(rules)));
+        let limit = summary(&answer).limits.iter().find(|limit| limit.kind.key() == kind).unwrap().clone();
+        limit.used.value * limit.per_minute / 60.0
+    };
+    // a session a second: of 10,000 tokens 9,000 are read, 500 are written
+    let any = "rules = \"anthropic\"\ninput_tokens_per_minute = 100_000_000\noutput_tokens_per_minute = 100_000_000";
+    assert_close(used(any, "input_tokens_per_minute"), 1_000.0, 0.05);
+    assert_close(used(any, "output_tokens_per_minute"), 500.0, 0.05);
+    let all = "rules = \"openai\"\ntokens_per_minute = 100_000_000";
+    assert_close(used(all, "tokens_per_minute"), 10_000.0, 0.05);
+    let counted = "rules = \"anthropic\"\ncache_reads_count = true\ninput_tokens_per_minute = 100_000_000";
+    assert_close(used(counted, "input_tokens_per_minute"), 10_000.0, 0.05);
+    let settled = "rules = \"bedrock\"\nburndown = 5\ntokens_per_minute = 100_000_000";
+    assert_close(used(settled, "tokens_per_minute"), 1_000.0 + 5.0 * 500.0, 0.05);
+}
+
+#[test]
+fn sessions_keep_their_prefix_warm_for_each_other() {
+    let text = "[prompt]\nsystem = 5_000\n[session]\nturns = 1\noutput = 10\n[cache]\nlifetime = \"5m\"\n\
+        [price]\ninput = 3\noutput = 15\ncache_read = 0.3\ncache_write_5m = 3.75\n\
+        [fleet]\narrivals = { poisson = { per_hour = 10 } }\nhorizon = \"600h\"\nwarm_up = \"20h\"\nreplications = 20";
+    let right = answer(scenario(text));
+    assert_agrees(&right, &["cache.shared_prefix"]);
+    // a lifetime that is wrong by a tenth
+    let fleet = right.fleet.as_ref().unwrap();
+    let mut wrong = right.scenario.model.clone();
+    wrong.cache.prefix_lifetime_s *= 1.1;
+    let shared = wrong.fleet.clone().unwrap();
+    assert!(!check_fleet(&wrong, &shared, &[], &fleet.summary, &fleet.replications).all_pass());
+}
+
+#[test]
+fn sessions_that_begin_together_all_write_the_prefix() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("times.csv"), "seconds\n0\n0\n0\n1\n2.5\n400\n").unwrap();
+    let text = "[model]\nfirst_token = \"2s\"\n[prompt]\nsystem = 5_000\n[session]\nturns = 1\n[cache]\nlifetime = \"5m\"\n\
+        [price]\ninput = 3\noutput = 15\ncache_read = 0.3\ncache_write_5m = 3.75\n\
+        [fleet]\narrivals = { file = \"times.csv\" }\nhorizon = \"1h\"\nreplications = 1";
+    let request = agent_sim::scenario::Request::default();
+    let scenario = Scenario::parse(text, "test.toml", folder.path(), &request).unwrap();
+    let fleet = scenario.model.fleet.as_ref().unwrap();
+    let played = play_fleet(&scenario.model, fleet, 1, &Records::default(), Records::default, &|_| {});
+    // the first token of those at 0 comes at 2 s: the one at 2.5 s reads, the one after six minutes writes again
+    let read: Vec<u64> = played[0].sample.0.values().map(|record| record.cache_read_tokens).collect();
+    assert_eq!(read, [0, 0, 0, 0, 5_000, 0]);
+}
+
+const STORM: &str = "model.first_token = \"1s\"
+[session]
+turns = 5
+[[tools]]
+name = \"search\"
+latency = \"200ms\"
+capacity = 20
+[retry]
+attempts = 4
+base = \"1s\"
+[fleet]
+arrivals = { poisson = { per_hour = 7200 } }
+horizon = \"20m\"
+warm_up = \"0s\"
+replications = 6
+[[fleet.outages]]
+of = \"search\"
+from = \"10m\"
+for = \"2m\"";
+
+#[test]
+fn an_outage_piles_up_retries_and_a_breaker_spares_them() {
+    let calls = |answer: &Answer, minute: usize| {
+        let series = summary(answer).series(SeriesKind::CallsPerS(Place::Tool(0))).unwrap();
+        // three pieces a minute
+        series.values[3 * minute + 1].unwrap().value
+    };
+    let plain = answer(scenario(STORM));
+    assert!(plain.checks.all_pass(), "{:#?}", plain.checks.checks);
+    // four attempts where one was enough
+    assert!(calls(&plain, 11) > 2.5 * calls(&plain, 9), "{} {}", calls(&plain, 11), calls(&plain, 9));
+    assert!(calls(&plain, 16) < 1.3 * calls(&plain, 9));
+    let failures = summary(&plain).series(SeriesKind::FailuresPerS(Place::Tool(0))).unwrap();
+    assert!(failures.values[3 * 8].unwrap().value <= 0.0 && failures.values[3 * 11].unwrap().value > 1.0);
+    let guarded = answer(scenario_with(STORM, &["breaker={ failures = 10, cooldown = \"5s\" }"]));
+    assert!(guarded.checks.all_pass());
+    assert!(calls(&guarded, 11) < 0.2 * calls(&guarded, 9));
+    assert!(calls(&guarded, 14) > 0.8 * calls(&guarded, 9));
+}
+
+#[test]
+fn an_outage_of_the_model_ends_sessions_that_dont_try_again() {
+    let text = "model.first_token = \"1s\"\nmodel.timeout = \"3s\"\n[session]\nturns = 1\n[fleet]\n\
+        arrivals = { poisson = { per_hour = 36000 } }\nhorizon = \"20m\"\nwarm_up = \"0s\"\nreplications = 10\n\
+        [[fleet.outages]]\nof = \"model\"\nfrom = \"5m\"\nfor = \"5m\"\nshare = 0.4";
+    for how in ["rejected", "lost"] {
+        let answer = answer(scenario_with(
+            text,
+            &[&format!(
+                "fleet.outages=[{{ of = \"model\", from = \"5m\", for = \"5m\", share = 0.4, as = \"{how}\" }}]"
+            )],
+        ));
+        let failed = answer.summary.rate(agent_sim::stats::Rate::Answered).unwrap();
+        // a quarter of the time, four in ten
+        assert!(((failed.value - 0.9) / failed.se).abs() < 4.0, "{how}: {failed:?}");
+        assert!(answer.checks.all_pass(), "{:#?}", answer.checks.checks);
+        assert_close(mean(&answer, "latency_s"), if how == "lost" { 1.2 } else { 0.9 }, 0.02);
+    }
+}
+
+#[test]
+fn more_than_can_be_done_is_told_before_anything_is_played() {
+    let error =
+        simulate(scenario_with(SHARED_TOOL, &["fleet.arrivals.poisson.per_hour=2000"]), Options::default(), &Silent)
+            .unwrap_err();
+    assert!(matches!(error, Error::Unstable(_)));
+    assert_eq!(error.exit_code(), 1);
+    insta::assert_snapshot!(error.to_string());
+}
+
+#[test]
+fn a_fleet_that_grows_is_noticed_while_it_is_played() {
+    // a limit that is there, but doesn't bind: then it isn't known before
+    let text = format!("{SHARED_TOOL}\n[fleet.limits]\nrequests_per_minute = 100_000");
+    let grows = answer(scenario_with(&text, &["fleet.arrivals.poisson.per_hour=2000"]));
+    let growth = summary(&grows).growth.clone().unwrap();
+    assert_eq!(growth.saturated, Some(Place::Tool(0)));
+    // three calls of two seconds each for three servers: 5,400 calls an hour. Where the wait grows by d a second, what comes
+    // at a rate goes at its 1/(1+d): 2000 (r + r² + r³) = 5400, and 2000 (1 - r³) sessions more an hour
+    let mut r = 1.0_f64;
+    for _ in 0..200 {
+        r -= (r + r * r + r * r * r - 2.7) / (1.0 + 2.0 * r + 3.0 * r * r);
+    }
+    let expected = 2000.0 * (1.0 - r * r * r);
+    assert!(((growth.per_hour.value - expected) / growth.per_hour.se).abs() < 4.0, "{growth:?} {expected}");
+    assert_close(growth.per_hour.value, expected, 0.05);
+    assert!(grows.summary.metrics.is_empty());
+    let settles = answer(scenario(&text));
+    assert!(summary(&settles).growth.is_none());
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_on_any_number_of_threads() {
+    let text = |threads: usize| {
+        let played = |scenario: Scenario| simulate(scenario, Options { threads: Some(threads) }, &Silent).unwrap();
+        let storm = played(scenario_with(STORM, &["fleet.replications=3"]));
+        let queue = played(model_queue(14_400.0, 5, SECOND, &["fleet.horizon=3h", "fleet.replications=3"]));
+        agent_sim::report::json(&[storm, queue]).unwrap()
+    };
+    let one = text(1);
+    assert_eq!(one, text(2));
+    assert_eq!(one, text(5));
+    assert_ne!(one, {
+        let other = scenario_with(STORM, &["fleet.replications=3", "run.seed=2"]);
+        let queue = model_queue(14_400.0, 5, SECOND, &["fleet.horizon=3h", "fleet.replications=3"]);
+        agent_sim::report::json(&[answer(other), answer(queue)]).unwrap()
+    });
+}
+
+#[test]
+fn intervals_over_replications_cover_the_truth() {
+    let truth = mmc_mean_wait(1, 0.5, 1.0);
+    let covered = (1..=200)
+        .filter(|seed| {
+            let sets = ["fleet.replications=10", "fleet.horizon=3h", "fleet.warm_up=30m", &format!("run.seed={seed}")];
+            let answer = answer(model_queue(1_800.0, 1, SECOND, &sets));
+            let wait = summary(&answer).station(Place::Model).unwrap().wait_s.unwrap();
+            wait.ci95[0] <= truth && truth <= wait.ci95[1]
+        })
+        .count();
+    // 190 of 200 are expected, give or take 3.1
+    assert!((178..=200).contains(&covered), "{covered}");
+}
+
+#[test]
+fn a_profile_follows_its_hours_and_begins_again() {
+    let text = "session.turns = 1\n[fleet]\narrivals = { profile = { per_hour = [3600, 0, 7200] } }\nhorizon = \"6h\"\n\
+        replications = 40";
+    let answer = answer(scenario(text));
+    let series = summary(&answer).series(SeriesKind::ArrivalsPerS).unwrap();
+    // ten pieces an hour
+    let hour = |hour: usize| (0..10).map(|piece| series.values[10 * hour + piece].unwrap().value).sum::<f64>() / 10.0;
+    for (at, wanted) in [1.0, 0.0, 2.0, 1.0, 0.0, 2.0].into_iter().enumerate() {
+        assert!((hour(at) - wanted).abs() < 4.0 * (wanted / 3600.0 / 40.0_f64).sqrt() + 1e-12, "{at}: {}", hour(at));
+    }
+    assert_close(summary(&answer).ended_per_hour.value, 3600.0, 0.01);
+}
+
+#[test]
+fn a_plan_finds_the_least_capacity_and_the_most_load() {
+    let text = "model.first_token = { exponential = { mean = \"1s\" } }\nsession.turns = 1\n[fleet]\n\
+        arrivals = { poisson = { per_hour = 14400 } }\nhorizon = \"3h\"\nwarm_up = \"1h\"\nreplications = 10\nlimits.concurrent = 20";
+    let base = scenario(text);
+    let found = |key: &str, low: f64, high: f64, kind, goal: &str| {
+        let goals = vec![Goal::parse(goal, &base.model, &base.tools).unwrap()];
+        let unknown = agent_sim::simulate::Unknown { key: key.to_owned(), kind, low, high };
+        let load = |value: &str| Ok(scenario_with(text, &[&format!("{key}={value}")]));
+        plan(&unknown, goals, &load, Options::default(), &Silent).unwrap()
+    };
+    // Erlang C: 5 servers wait 0.554 s, 6 wait 0.142 s
+    let least =
+        found("fleet.limits.concurrent", 1.0, 40.0, agent_sim::simulate::Kind::Whole, "model.wait_s.mean < 0.3");
+    assert_eq!(least.found, Found::Least { x: 6.0, between: [Some(5.0), Some(6.0)] });
+    let most = found(
+        "fleet.arrivals.poisson.per_hour",
+        10_000.0,
+        80_000.0,
+        agent_sim::simulate::Kind::Real,
+        "model.wait_s.mean <= 0.2",
+    );
+    let Found::Most { x, between: [Some(surely), Some(surely_not)] } = most.found else { panic!("{:?}", most.found) };
+    assert!(surely <= x && x <= surely_not);
+    let wait = |per_hour: f64| mmc_mean_wait(20, per_hour / 3600.0, 1.0);
+    assert!(
+        wait(surely) < 0.2 && wait(surely_not) > 0.2,
+        "{surely} {x} {surely_not}: {} {}",
+        wait(surely),
+        wait(surely_not)
+    );
+    let nowhere =
+        found("fleet.limits.concurrent", 1.0, 4.0, agent_sim::simulate::Kind::Whole, "model.wait_s.mean < 0.3");
+    assert_eq!(nowhere.found, Found::Nowhere);
+    assert!(nowhere.points.iter().all(|point| point.x > 3.5 || point.unstable.is_some()));
+}
+
+#[test]
+fn figures_have_names_that_are_read_again() {
+    let scenario = scenario(SHARED_TOOL);
+    for figure in Figure::all(&scenario.model) {
+        let name = figure.name(&scenario.tools);
+        assert_eq!(Figure::parse(&name, &scenario.model, &scenario.tools).unwrap(), figure, "{name}");
+    }
+    let unknown = Figure::parse("serch.wait_s.p99", &scenario.model, &scenario.tools).unwrap_err();
+    assert!(unknown.to_string().contains("search.wait_s.p99"), "{unknown}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn books_balance_and_buckets_hold_whatever_happens(
+        per_hour in 200.0..20_000.0_f64,
+        capacity in 1_u64..30,
+        queue in 0_u64..50,
+        attempts in 1_u64..6,
+        timeout_ms in 300_u64..5_000,
+        hedge in proptest::bool::ANY,
+        sequential in proptest::bool::ANY,
+        requests in 60_u64..20_000,
+        tokens in 20_000_u64..5_000_000,
+        burst_s in 1_u64..90,
+        concurrent in 1_u64..400,
+        share in 0.0..1.0_f64,
+        seed in 1_u64..1_000,
+    ) {
+        let hedged = if hedge { format!("hedge_after = \"{}ms\"\n", timeout_ms / 2) } else { String::new() };
+        let text = format!(
+            "[model]\nfirst_token = {{ lognormal = {{ p50 = \"500ms\", p99 = \"4s\" }} }}\nmax_output = 2_000\n\
+             retry = {{ attempts = 3, base = \"200ms\" }}\n[prompt]\nsystem = 3_000\n[session]\nturns = {{ geometric = {{ mean = 4 }} }}\n\
+             output = 100\ntool_calls = \"{}\"\n\
+             [[tools]]\nname = \"search\"\ncalls = 2\nresult = 100\nlatency = {{ exponential = {{ mean = \"400ms\" }} }}\n\
+             capacity = {capacity}\nqueue = {queue}\ntimeout = \"{timeout_ms}ms\"\n{hedged}lost_reply = 0.02\nrejected = 0.01\n\
+             retry = {{ attempts = {attempts}, base = \"100ms\" }}\n\
+             [[tools]]\nname = \"read\"\nafter = [\"search\"]\nlatency = \"50ms\"\ncapacity = 5\n\
+             [cache]\nlifetime = \"5m\"\n[price]\ninput = 3\noutput = 15\ncache_read = 0.3\ncache_write_5m = 3.75\n\
+             [breaker]\nfailures = 30\ncooldown = \"5s\"\n\
+             [run]\nseed = {seed}\n\
+             [fleet]\narrivals = {{ poisson = {{ per_hour = {per_hour} }} }}\nhorizon = \"10m\"\nwarm_up = \"2m\"\nreplications = 2\n\
+             [fleet.limits]\nrequests_per_minute = {requests}\ninput_tokens_per_minute = {tokens}\nburst = \"{burst_s}s\"\nconcurrent = {concurrent}\n\
+             rules = \"anthropic\"\n\
+             [[fleet.outages]]\nof = \"search\"\nfrom = \"4m\"\nfor = \"1m\"\nshare = {share}\n\
+             [[fleet.outages]]\nof = \"model\"\nfrom = \"6m\"\nfor = \"30s\"\nshare = {share}",
+            if sequential { "sequential" } else { "parallel" },
+        );
+        let scenario = scenario(&text);
+        let fleet = scenario.model.fleet.clone().unwrap();
+        let answer = with_threads(Some(1), || simulate(scenario, Options::default(), &Silent)).unwrap().unwrap();
+        prop_assert!(answer.checks.all_pass(), "{:#?}", answer.checks.checks);
+        for replication in &answer.fleet.as_ref().unwrap().replications {
+            for station in &replication.stations {
+                prop_assert!(station.busy.most <= station.servers);
+                prop_assert!(station.waiting.most <= station.places);
+            }
+        }
+        for record in records(&answer.scenario) {
+            prop_assert!(record.latency_s >= record.tool_s - 1e-6);
+            prop_assert!(record.latency_s + 1e-6 >= record.model_s + record.tool_s + record.model_queue_s, "{record:?}");
+            prop_assert!(record.latency_s <= fleet.horizon_s + 1e-6);
+            prop_assert!(record.executions <= 2 * record.attempts && record.attempts <= attempts.max(1) * record.tool_calls);
+        }
+    }
+}

@@ -31,8 +31,7 @@ pub struct HockeyStick {
 impl Chart for HockeyStick {
     fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>) -> Outcome<DB> {
         let plot = titled(area, &self.title, &self.subtitle)?;
-        // beyond a few times the bound it doesn't matter how far it runs away
-        let top = self.points.iter().map(|p| p.1).fold(self.bound, f64::max).min(4.0 * self.bound) * 1.15;
+        let top = self.points.iter().map(|p| p.1).fold(self.bound, f64::max) * 1.15;
         let all = || self.points.iter().map(|p| p.0).chain(self.unstable.iter().copied());
         let (left, right) = all().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, r), x| (l.min(x), r.max(x)));
         let room = ((right - left) * 0.03).max(1e-9);

@@ -20,6 +20,8 @@ pub struct SweepLines {
     pub lines: Vec<SweepLine>,
     /// How a value is written.
     pub shown: fn(f64) -> String,
+    /// Stretches of the horizontal axis that are shaded, and what they are.
+    pub shaded: Option<(String, Vec<(f64, f64)>)>,
 }
 
 /// One line.
@@ -68,6 +70,14 @@ impl Chart for SweepLines {
             .label_style((FONT, 13))
             .axis_desc_style((FONT, 13))
             .draw()?;
+        if let Some((what, stretches)) = &self.shaded {
+            let grey = LIGHT.mix(0.7).filled();
+            let boxes = stretches.iter().map(|(from, to)| Rectangle::new([(*from, 0.0), (*to, top * 1.25)], grey));
+            chart
+                .draw_series(boxes)?
+                .label(what)
+                .legend(|(x, y)| Rectangle::new([(x, y - 5), (x + 22, y + 5)], LIGHT.filled()));
+        }
         for (SweepLine { name, points }, colour) in self.lines.iter().zip(COLOURS.into_iter().cycle()) {
             let dot = if points.len() > MOST_DOTS { 0 } else { 3 };
             let band: Vec<(f64, f64)> =

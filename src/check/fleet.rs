@@ -3,7 +3,7 @@
 
 use super::facts::can_be_cut_short;
 use super::{Check, Checks, Events, NotChecked, OF_ONE_RUN, events};
-use crate::dist::Dist;
+use crate::dist::{Dist, Whole};
 use crate::engine::Replication;
 use crate::model::{Arrivals, Fleet, Model, Tool};
 use crate::stats::{Estimate, FleetSummary, Moments, Place};
@@ -68,12 +68,12 @@ fn conservation(names: &[String], replications: &[Replication<()>], checks: &mut
     for index in 0..stations {
         let of = |count: &dyn Fn(&crate::engine::StationRecord) -> u64| sum(&|r| count(&r.stations[index]) as f64);
         let came = of(&|s| s.came.all);
-        let went = of(&|s| s.served.all + s.turned_away.all + s.lost.all + s.busy.level + s.waiting.level);
+        let went = of(&|s| s.served.all + s.turned_away.all + s.down.all + s.left.all + s.busy.level + s.waiting.level);
         if came <= 0.0 {
             continue;
         }
         let whose = format!("calls of {}", name(names, replications[0].stations[index].tool));
-        let form = "came = served + turned away + lost + there";
+        let form = "came = served + turned away + failed + left + there";
         checks.add(Ok(Check::new("queue.conservation", form, whose, came, exactly(went))));
     }
     let form = "time in the system, session by session";
@@ -117,6 +117,8 @@ struct Queue {
     service: Dist,
     /// Whether its arrivals are surely a Poisson process, not only distributed in time as one.
     is_poisson: bool,
+    /// How many of its calls belong to one session, by the calls: a queue forgets as slowly as its customers' whole work.
+    comes_back: f64,
 }
 
 /// Whether a session is a plain loop of model calls and single calls of one tool, which fail never and wait only for
@@ -142,6 +144,12 @@ fn never_fails(tool: &Tool) -> bool {
     !tool.attempts_can_fail() && tool.retry.deadline_s.is_infinite() && !tool.is_hedged() && tool.approval.is_none()
 }
 
+/// `E[T²] / E[T]`: the calls of the session that a call belongs to.
+fn size_biased(turns: &Whole) -> f64 {
+    let mean = turns.mean();
+    (turns.variance() + mean * mean) / mean
+}
+
 /// The queue of a tool.
 fn of_tool(model: &Model, fleet: &Fleet, index: usize) -> Result<Queue, &'static str> {
     let per_s = plain_loop(model, fleet)?;
@@ -161,6 +169,7 @@ fn of_tool(model: &Model, fleet: &Fleet, index: usize) -> Result<Queue, &'static
         arrivals_per_s: per_s * (model.turns.mean() - 1.0),
         service: tool.latency_s.clone(),
         is_poisson: model.turns.as_constant() == Some(2),
+        comes_back: size_biased(&model.turns),
     })
 }
 
@@ -180,6 +189,7 @@ fn of_model(model: &Model, fleet: &Fleet, servers: u64) -> Result<Queue, &'stati
         arrivals_per_s: per_s * model.turns.mean(),
         service: timing.first_token_s.clone(),
         is_poisson: model.turns.as_constant() == Some(1),
+        comes_back: size_biased(&model.turns),
     })
 }
 
@@ -211,6 +221,14 @@ fn queues(
     }
 }
 
+/// Whether the third moment of a service may be infinite, and with it the variance of waits.
+fn has_a_wild_tail(service: &Dist) -> bool {
+    match service {
+        Dist::Pareto(_) | Dist::Mixture(_) | Dist::Scaled(_) | Dist::Shifted(_) => true,
+        law => !law.variance().is_finite(),
+    }
+}
+
 /// Student's t as a normal z of the same chance.
 fn against(id: &'static str, form: &str, of: String, expected: f64, seen: Estimate, n: u64) -> Check {
     let mut check = Check::new(id, form, of, expected, seen);
@@ -231,6 +249,9 @@ fn hold(
 ) -> Result<(), String> {
     let station = summary.station(queue.place).ok_or("nothing was called")?;
     let (mean_s, n) = (queue.service.mean(), summary.replications);
+    if mean_s <= 0.0 {
+        return Err("calls take no time".to_owned());
+    }
     if n < FEWEST_REPLICATIONS {
         return Err(format!("{n} replications say little of their spread; {FEWEST_REPLICATIONS} are enough"));
     }
@@ -244,7 +265,8 @@ fn hold(
     // how long a queue remembers: the relaxation time of M/M/1 with the same work (Morse 1955), for other laws longer by
     // their spread
     let scv = queue.service.variance() / (mean_s * mean_s);
-    let relaxation_s = mean_s / servers as f64 * (1.0 + scv) / 2.0 / (1.0 - utilisation.sqrt()).powi(2);
+    let relaxation_s =
+        queue.comes_back * mean_s / servers as f64 * (1.0 + scv) / 2.0 / (1.0 - utilisation.sqrt()).powi(2);
     let needed_s = RELAXED * relaxation_s;
     if fleet.warm_up_s < needed_s || fleet.horizon_s - fleet.warm_up_s < RELAXED * needed_s {
         return Err(format!(
@@ -277,7 +299,9 @@ fn hold(
             }
         }
     }
-    if one_poisson {
+    if one_poisson && has_a_wild_tail(&queue.service) {
+        checks.refuse("queue.mg1", "waits behind a service whose third moment may be infinite don't average out");
+    } else if one_poisson {
         let expected = mg1_mean_wait(rate, mean_s, scv);
         let form = "ρ(1+cv²)/(2(1-ρ)) E[S] (Pollaczek–Khinchine)";
         checks.add(Ok(against("queue.mg1", form, of("mean wait"), expected, wait, n)));
@@ -287,17 +311,14 @@ fn hold(
     Ok(())
 }
 
-fn prefix(
-    model: &Model,
-    fleet: &Fleet,
-    summary: &FleetSummary,
-    replications: &[Replication<()>],
-    checks: &mut Checks,
-) {
+fn prefix(model: &Model, fleet: &Fleet, summary: &FleetSummary, replications: &[Replication<()>], checks: &mut Checks) {
     const ID: &str = "cache.shared_prefix";
     let held = || -> Result<Check, NotChecked> {
         let not = |why: &str| NotChecked { id: ID, why: why.to_owned() };
         let per_s = plain_loop(model, fleet).map_err(not)?;
+        if fleet.limits.concurrent.is_some() {
+            return Err(not("calls wait for a place, so that they don't use the prefix at random times"));
+        }
         if model.turns.as_constant() != Some(1) {
             return Err(not("sessions of several calls don't use the prefix at random times"));
         }

@@ -91,6 +91,11 @@ impl Check {
         check
     }
 
+    /// Whether it holds the simulation's books against each other, whatever the scenario.
+    pub fn is_of_books(&self) -> bool {
+        matches!(self.id, "queue.conservation" | "queue.little")
+    }
+
     fn equal(&self) -> bool {
         let difference = (self.observed - self.expected).abs();
         // what rounding leaves of a sum that comes to nothing

@@ -9,7 +9,7 @@ use super::output::print;
 use super::progress::Bar;
 use crate::Error;
 use crate::report::{self, Style};
-use crate::simulate::size_budget;
+use crate::simulate::{InFlight, size_budget};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum BudgetFormat {
@@ -30,16 +30,28 @@ pub(super) struct BudgetCommand {
     /// Start from one of the file's [strategies]
     #[arg(long, value_name = "NAME")]
     strategy: Option<String>,
+    /// So many sessions that begin together and share a budget without reservations, as often as you like (1, 5 and 20)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    in_flight: Vec<u64>,
+    /// The dollars that they share (as many medians of a session's cost)
+    #[arg(long, value_name = "USD", value_parser = dollars)]
+    shared: Option<f64>,
     /// What to print
     #[arg(long, value_enum, default_value_t = BudgetFormat::Terminal)]
     format: BudgetFormat,
 }
 
+fn dollars(text: &str) -> Result<f64, String> {
+    let amount = text.trim_start_matches('$').parse::<f64>().ok().filter(|usd| *usd > 0.0 && *usd <= 1e9);
+    amount.ok_or_else(|| "an amount of dollars is written as 9.90".to_owned())
+}
+
 impl BudgetCommand {
     pub fn run(self) -> Result<ExitCode, Error> {
         let scenario = self.which.load(self.strategy.as_deref())?;
+        let in_flight = InFlight { side_by_side: self.in_flight, budget_usd: self.shared };
         let bar = Bar::new();
-        let sizing = size_budget(&scenario, self.which.options(), &bar)?;
+        let sizing = size_budget(&scenario, &in_flight, self.which.options(), &bar)?;
         drop(bar);
         print(&match self.format {
             BudgetFormat::Terminal => report::budget_terminal(&sizing, Style::Colour),

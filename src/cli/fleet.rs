@@ -9,27 +9,50 @@ use super::run::Format;
 use super::{Which, threshold_code};
 use crate::Error;
 use crate::chart::{self, SweepLine, SweepLines};
+use crate::model::Outage;
 use crate::report::{self, Style};
 use crate::scenario::Scenario;
 use crate::simulate::{Answer, FleetComparison, compare_fleets};
-use crate::stats::{Figure, Place, Series, SeriesKind};
+use crate::stats::{Figure, FleetSummary, Place, Series, SeriesKind};
 
 /// The stems of the charts of a run.
-pub(super) const CHARTS: [&str; 3] = ["fleet-calls", "fleet-sessions", "fleet-latency"];
+pub(super) const CHARTS: [&str; 4] = ["fleet-calls", "fleet-sessions", "fleet-latency", "fleet-unanswered"];
 
-/// A series from left to right, minutes.
-fn line(name: String, series: &Series, piece_s: f64) -> SweepLine {
+/// The unit of the horizontal axis, and how many seconds it is.
+fn unit(horizon_s: f64) -> (&'static str, f64) {
+    if horizon_s > 3.0 * 3600.0 { ("hours", 3600.0) } else { ("minutes", 60.0) }
+}
+
+/// A series from left to right.
+fn line(name: String, series: &Series, fleet: &FleetSummary) -> SweepLine {
+    let (piece_s, (_, unit_s)) = (fleet.piece_s, unit(fleet.horizon_s));
     let points = series.values.iter().enumerate().filter_map(|(piece, value)| {
         let value = (*value)?;
-        let minutes = (piece as f64 + 0.5) * piece_s / 60.0;
+        let at = (piece as f64 + 0.5) * piece_s / unit_s;
         let [low, high] = if value.ci95[0].is_finite() { value.ci95 } else { [value.value; 2] };
-        Some((minutes, value.value, low, high))
+        Some((at, value.value, low, high))
     });
     SweepLine { name, points: points.collect() }
 }
 
-fn chart(title: &str, subtitle: String, lines: Vec<SweepLine>, shown: fn(f64) -> String) -> SweepLines {
-    SweepLines { title: title.to_owned(), subtitle, x_name: "minutes".to_owned(), places: None, lines, shown }
+fn chart(scenario: &Scenario, subtitle: String, lines: Vec<SweepLine>, shown: fn(f64) -> String) -> SweepLines {
+    let fleet = scenario.model.fleet.as_ref();
+    let (name, unit_s) = unit(fleet.map_or(0.0, |fleet| fleet.horizon_s));
+    let outages = fleet.map_or(&[][..], |fleet| &fleet.outages);
+    let stretch = |outage: &Outage| {
+        let end_s = fleet.map_or(outage.until_s, |fleet| outage.until_s.min(fleet.horizon_s));
+        (outage.from_s / unit_s, end_s / unit_s)
+    };
+    let shaded: Vec<(f64, f64)> = outages.iter().map(stretch).collect();
+    SweepLines {
+        title: scenario.title.clone(),
+        subtitle,
+        x_name: name.to_owned(),
+        places: None,
+        lines,
+        shown,
+        shaded: (!shaded.is_empty()).then(|| ("outage".to_owned(), shaded)),
+    }
 }
 
 fn places(answer: &Answer) -> Vec<Place> {
@@ -39,9 +62,9 @@ fn places(answer: &Answer) -> Vec<Place> {
 /// Draws a fleet over time: calls, sessions, latency.
 pub(super) fn write_charts(answer: &Answer, folder: &mut Folder) -> Result<(), Error> {
     let Some(fleet) = answer.fleet.as_ref().map(|fleet| &fleet.summary) else { return Ok(()) };
-    let title = answer.scenario.title.as_str();
+    let scenario = &answer.scenario;
     let line_of = |kind: SeriesKind, name: String| {
-        fleet.series(kind).map(|series| line(name, series, fleet.piece_s)).filter(|line| !line.points.is_empty())
+        fleet.series(kind).map(|series| line(name, series, fleet)).filter(|line| !line.points.is_empty())
     };
     let about = |what: &str| format!("{what}; means over {} replications with 95 % intervals", fleet.replications);
     let name = |place: Place| report::place_name(answer, place);
@@ -59,10 +82,19 @@ pub(super) fn write_charts(answer: &Answer, folder: &mut Folder) -> Result<(), E
     let latency = [(SeriesKind::LatencyP50, "p50"), (SeriesKind::LatencyP99, "p99")];
     let latency: Vec<SweepLine> =
         latency.into_iter().filter_map(|(kind, name)| line_of(kind, name.to_owned())).collect();
+    let unanswered: Vec<SweepLine> =
+        line_of(SeriesKind::UnansweredPerHour, "unanswered".to_owned()).into_iter().collect();
     let all = [
-        (chart(title, about("calls a second"), calls, report::count), CHARTS[0]),
-        (chart(title, about("sessions in progress, and calls that wait"), sessions, report::count), CHARTS[1]),
-        (chart(title, about("latency of the sessions that end"), latency, report::seconds), CHARTS[2]),
+        (chart(scenario, about("calls a second"), calls, report::count), CHARTS[0]),
+        (chart(scenario, about("sessions in progress, and calls that wait"), sessions, report::count), CHARTS[1]),
+        (
+            chart(scenario, about("latency of the sessions that end, however they end"), latency, report::seconds),
+            CHARTS[2],
+        ),
+        (
+            chart(scenario, about("sessions that end without their answer, an hour"), unanswered, report::count),
+            CHARTS[3],
+        ),
     ];
     for (chart, stem) in all {
         if chart.lines.is_empty() {
@@ -76,12 +108,15 @@ pub(super) fn write_charts(answer: &Answer, folder: &mut Folder) -> Result<(), E
 
 /// The figures that are compared where none is asked for.
 fn usual(scenarios: &[Scenario]) -> Vec<Figure> {
-    const NAMES: [&str; 12] = [
+    const NAMES: [&str; 15] = [
         "cost_usd.mean",
         "cost_per_hour_usd",
+        "cost_per_answer_usd",
         "latency_s.p50",
         "latency_s.p99",
         "answered",
+        "failed",
+        "call_success",
         "availability",
         "model_attempts_per_call",
         "attempts_per_call",
@@ -158,7 +193,15 @@ fn write_overlays(comparison: &FleetComparison, mut folder: Folder) -> Result<()
     let answers: Vec<(&String, &Answer)> =
         comparison.ways.iter().filter_map(|way| Some((&way.name, way.answer.as_ref().ok()?))).collect();
     let Some((_, first)) = answers.first() else { return Ok(()) };
-    let mut kinds = vec![(SeriesKind::InProgress, "sessions in progress".to_owned(), "sessions".to_owned())];
+    let mut kinds = vec![
+        (SeriesKind::InProgress, "sessions in progress".to_owned(), "sessions".to_owned()),
+        (
+            SeriesKind::LatencyP99,
+            "99th percentile of the latency of sessions that end".to_owned(),
+            "latency".to_owned(),
+        ),
+        (SeriesKind::UnansweredPerHour, "sessions without an answer, an hour".to_owned(), "unanswered".to_owned()),
+    ];
     for place in places(first) {
         let name = report::place_name(first, place);
         kinds.push((SeriesKind::CallsPerS(place), format!("calls of {name} a second"), format!("calls-{name}")));
@@ -169,14 +212,15 @@ fn write_overlays(comparison: &FleetComparison, mut folder: Folder) -> Result<()
             .iter()
             .filter_map(|(name, answer)| {
                 let fleet = &answer.fleet.as_ref()?.summary;
-                Some(line((*name).clone(), fleet.series(kind)?, fleet.piece_s))
+                Some(line((*name).clone(), fleet.series(kind)?, fleet))
             })
             .collect();
         if lines.is_empty() {
             continue;
         }
         let about = format!("{what}; means over replications with 95 % intervals");
-        let drawn = chart(&first.scenario.title, about, lines, report::count);
+        let shown = if kind == SeriesKind::LatencyP99 { report::seconds } else { report::count };
+        let drawn = chart(&first.scenario, about, lines, shown);
         let written = chart::write(&drawn, folder.path(), &format!("compare-{stem}"))?;
         folder.add(written);
     }

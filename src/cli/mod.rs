@@ -186,7 +186,8 @@ impl Which {
     /// Bounds from the command line, held against every way to which they apply, as those of the file.
     fn add_conditions(scenarios: &mut [Scenario], conditions: &[String]) -> Result<(), Error> {
         for condition in conditions {
-            let threshold = Threshold::unless(condition)?;
+            let Some(first) = scenarios.first() else { break };
+            let threshold = Threshold::unless(condition, &first.model, &first.tools)?;
             if !scenarios.iter().any(|scenario| threshold.applies(&scenario.model)) {
                 for scenario in scenarios.iter() {
                     threshold.check(&scenario.model)?;

@@ -12,9 +12,9 @@ use super::solve::unknown;
 use crate::Error;
 use crate::chart::{self, HockeyStick};
 use crate::report::{self, Style};
-use crate::scenario::split_values;
+use crate::scenario::{Scenario, split_values};
 use crate::simulate::{Found, Plan, plan, plan_list};
-use crate::stats::{Figure, Goal, Unit};
+use crate::stats::{Figure, Goal, ThresholdError, Unit};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum PlanFormat {
@@ -32,7 +32,9 @@ enum PlanFormat {
 pub(super) struct PlanCommand {
     #[command(flatten)]
     which: Which,
-    /// What has to hold, as often as you like: `latency_s.p99 <= 60`, `answered >= 0.99`, `search.wait_s.p99 < 2`
+    /// What has to hold, as often as you like: `latency_s.p99 <= 60`, `answered >= 0.99`, `search.wait_s.p99 < 2`.
+    /// Besides the JSON report's metrics and rates there are `in_progress`, `ended_per_hour`, `cost_per_hour_usd`, and of
+    /// each tool and of `model` its `.utilisation`, `.wait_s.mean`, `.wait_s.p99` and `.turned_away`
     #[arg(long = "for", value_name = "GOAL", required = true)]
     goals: Vec<String>,
     /// The key to vary, such as `fleet.limits.input_tokens_per_minute`, `tools.search.capacity` or
@@ -81,7 +83,16 @@ impl PlanCommand {
         }
         let mut goals = Vec::new();
         for text in &self.goals {
-            goals.push(Goal::parse(text, &base.model, &base.tools).map_err(|error| Error::Plan(error.to_string()))?);
+            goals.push(Goal::parse(text, &base.model, &base.tools).map_err(|error| wrong_goal(&base, &error))?);
+        }
+        if let Some(name) = key.split('.').next().filter(|name| base.tools.iter().any(|tool| tool == name)) {
+            return Err(Error::Plan(format!(
+                "{name} is a tool, and its keys stand below tools: did you mean `tools.{key}`?"
+            )));
+        }
+        if list.is_none() && base.value_at(key).is_some_and(|text| text.starts_with('{') || text.starts_with('[')) {
+            let keys = "fleet.arrivals.poisson.per_hour or fleet.arrivals.profile.scale";
+            return Err(Error::Plan(format!("`{key}` isn't one number; name one below it, such as {keys}")));
         }
         let folder = self.output.as_deref().map(Folder::open).transpose()?;
         let bar = Bar::new();
@@ -113,6 +124,18 @@ impl PlanCommand {
         let met = !matches!(planned.found, Found::Nowhere | Found::Mixed);
         Ok(if met { ExitCode::SUCCESS } else { ExitCode::from(NOT_MET) })
     }
+}
+
+/// What is wrong with a goal, and which figures there are.
+fn wrong_goal(base: &Scenario, error: &ThresholdError) -> Error {
+    if !matches!(error, ThresholdError::Statistic(_)) {
+        return Error::Plan(error.to_string());
+    }
+    let places = base.tools.iter().map(String::as_str).chain(["model"]).collect::<Vec<_>>().join(", ");
+    Error::Plan(format!(
+        "{error}\n  there are the metrics and rates of the JSON report (latency_s.p99, cost_usd.mean, answered, failed), \
+         in_progress, ended_per_hour, cost_per_hour_usd, and below {places}: .utilisation, .wait_s.mean, .wait_s.p99, .turned_away"
+    ))
 }
 
 fn shown(figure: Figure) -> fn(f64) -> String {

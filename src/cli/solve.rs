@@ -174,5 +174,6 @@ fn lines(solution: &Solution) -> SweepLines {
         places: None,
         lines: vec![side(0), side(1)],
         shown: statistic.map_or(report::count, super::sweep::shown),
+        shaded: None,
     }
 }

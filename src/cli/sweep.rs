@@ -259,5 +259,6 @@ fn lines(swept: &Sweep, name: &str, statistic: Statistic) -> Option<SweepLines> 
         places: numbers.is_none().then_some(places),
         lines,
         shown: shown(statistic),
+        shaded: None,
     })
 }

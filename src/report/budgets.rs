@@ -8,7 +8,7 @@ use super::Style;
 use super::format::{money, percent, table, whole};
 use super::head::{Head, PriceSheet};
 use super::wording::{price_sentence, sessions_text};
-use crate::simulate::{BudgetRow, Needed, OutputRow, Sizing};
+use crate::simulate::{BudgetRow, InFlightRow, Needed, OutputRow, Sizing};
 use crate::stats::Estimate;
 
 fn share(estimate: &Estimate) -> String {
@@ -87,6 +87,20 @@ pub fn budget_terminal(sizing: &Sizing, style: Style) -> String {
     let _ = writeln!(out, "{grid}");
     let note = "What a reservation sets aside and most calls don't use, on average over the sessions. A smaller bound wastes less, and\ncuts longer outputs.";
     let _ = writeln!(out, "{}", style.faint(note));
+    let _ = writeln!(out, "\n{}", style.heading("Side by side without reservations"));
+    let mut grid = table(["sessions", "one budget of", "passed in", "by, on average", "at the most"], 0..5);
+    for InFlightRow { side_by_side, budget_usd, passes, beyond_usd, .. } in &sizing.in_flight {
+        grid.add_row([
+            whole(*side_by_side),
+            money(*budget_usd),
+            share(passes),
+            amount(beyond_usd.map(|(mean, _)| mean)),
+            amount(beyond_usd.map(|(_, most)| most)),
+        ]);
+    }
+    let _ = writeln!(out, "{grid}");
+    let note = "So many sessions begin together and share a budget, of so many median costs if none is given. Each looks before a call\nwhether anything is left, and doesn't see what the others' calls in flight will cost. With reservations none is passed.\nTool fees apart.";
+    let _ = writeln!(out, "{}", style.faint(note));
     if let Some(text) = price_sentence(scenario) {
         let _ = writeln!(out, "\n{}", style.faint(&text));
     }
@@ -102,6 +116,19 @@ struct BudgetReport<'a> {
     needed: Vec<NeededReport>,
     budgets: Vec<RowReport>,
     head_room: Vec<OutputReport>,
+    /// Sessions that begin together, share a budget and reserve nothing.
+    side_by_side: Vec<InFlightReport>,
+}
+
+#[derive(Serialize)]
+struct InFlightReport {
+    sessions: u64,
+    budget_usd: f64,
+    groups: u64,
+    passed: f64,
+    passed_ci95: [f64; 2],
+    overshoot_mean_usd: Option<f64>,
+    overshoot_max_usd: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -155,6 +182,15 @@ pub fn budget_json(sizing: &Sizing) -> Result<String, serde_json::Error> {
         p99_usd: output.p99_usd,
         head_room_usd: output.head_room.value,
     };
+    let in_flight = |row: &InFlightRow| InFlightReport {
+        sessions: row.side_by_side,
+        budget_usd: row.budget_usd,
+        groups: row.groups,
+        passed: row.passes.value,
+        passed_ci95: row.passes.ci95,
+        overshoot_mean_usd: row.beyond_usd.map(|(mean, _)| mean),
+        overshoot_max_usd: row.beyond_usd.map(|(_, most)| most),
+    };
     let scenario = &sizing.scenario;
     let report = BudgetReport {
         head: Head::of("agent-sim.budget/1", scenario, sizing.sessions),
@@ -163,6 +199,7 @@ pub fn budget_json(sizing: &Sizing) -> Result<String, serde_json::Error> {
         needed: sizing.needed.iter().map(needed).collect(),
         budgets: sizing.rows.iter().map(row).collect(),
         head_room: sizing.outputs.iter().map(output).collect(),
+        side_by_side: sizing.in_flight.iter().map(in_flight).collect(),
     };
     Ok(serde_json::to_string_pretty(&report)? + "\n")
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::Style;
 use super::format::{number, table};
-use super::wording::{checks_sentence, price_sentence, sessions_text};
+use super::wording::{checks_sentence, played, price_sentence};
 use crate::simulate::Answer;
 
 /// The text of `agent-sim check` for one strategy.
@@ -14,8 +14,7 @@ pub fn checks_text(answer: &Answer, style: Style) -> String {
     let mut out = String::new();
     let strategy = if scenario.strategy == "base" { String::new() } else { format!(" · {}", scenario.strategy) };
     let _ = writeln!(out, "{}", style.heading(&format!("{}{strategy}", scenario.title)));
-    let about =
-        format!("{} · {}, seed {}", scenario.file, sessions_text(scenario, answer.summary.sessions), scenario.run.seed);
+    let about = format!("{} · {}, seed {}", scenario.file, played(answer), scenario.run.seed);
     let _ = writeln!(out, "{}\n", style.faint(&about));
     if !checks.checks.is_empty() {
         let mut table = table(["closed form", "theory", "simulation", "± se", "z", ""], 1..5);

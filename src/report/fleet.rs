@@ -8,9 +8,11 @@ use super::Style;
 use super::format::{seconds, table, whole};
 use super::json::{Object, RateReport};
 use super::wording::{share_with_interval, with_interval};
+use crate::scenario::TierInfo;
 use crate::simulate::Answer;
 use crate::stats::{
-    Estimate, FleetSummary, Growth, LimitSummary, Place, Series, SeriesKind, StationSummary, Unit, quantile_name,
+    Bottleneck, Estimate, FleetSummary, Growth, LimitSummary, Place, Rate, Series, SeriesKind, StationSummary, Unit,
+    quantile_name,
 };
 
 /// The name of a place in a scenario.
@@ -49,13 +51,26 @@ pub fn growth_text(answer: &Answer, growth: &Growth) -> String {
     } else {
         "sessions in progress grow".to_owned()
     };
-    let why = match growth.saturated {
-        Some(Place::Model) => ": the places for model calls are taken all the time".to_owned(),
-        Some(place @ Place::Tool(_)) => format!(": {} is busy all the time", place_name(answer, place)),
-        None => String::new(),
-    };
-    let given_up = if growth.given_up { "; a replication was given up for it" } else { "" };
-    format!("unstable: {grows}{why}{given_up}. There is no mean to report")
+    let given_up = if growth.given_up { "; a replication was given up for them" } else { "" };
+    match growth.saturated {
+        Some(what) => {
+            let name = bottleneck_name(answer, what);
+            format!("unstable: {grows}{given_up}, and {name} is used up all the time. There is no mean to report")
+        }
+        None if growth.given_up => format!("unstable: {grows}{given_up}. There is no mean to report"),
+        None => format!(
+            "not settled: {grows} at the end, though nothing is used up. Sessions last long against the warm-up: give a \
+             longer warm_up and horizon. There is no mean to report yet"
+        ),
+    }
+}
+
+/// The name of what fills up.
+pub(super) fn bottleneck_name(answer: &Answer, what: Bottleneck) -> String {
+    match what {
+        Bottleneck::Station(place) => place_name(answer, place).to_owned(),
+        Bottleneck::Limit(kind) => kind.key().to_owned(),
+    }
 }
 
 pub(super) fn lines(fleet: &FleetSummary) -> Vec<(&'static str, String)> {
@@ -81,7 +96,7 @@ pub(super) fn lines(fleet: &FleetSummary) -> Vec<(&'static str, String)> {
 
 /// Header and rows of the stations.
 pub(super) const STATION_HEADER: [&str; 8] =
-    ["calls of", "at once", "calls an hour", "busy", "wait", "wait p99", "had to wait", "turned away"];
+    ["calls of", "at once", "calls an hour", "utilisation", "wait", "wait p99", "had to wait", "turned away"];
 
 fn two_lines(estimate: &Estimate, shown: impl Fn(f64) -> String) -> String {
     let [low, high] = estimate.ci95;
@@ -97,17 +112,13 @@ pub(super) fn station_cells(answer: &Answer, station: &StationSummary) -> Vec<St
     let percent = |estimate: &Estimate| two_lines(estimate, super::format::percent);
     let wait = |estimate: &Estimate| two_lines(estimate, seconds);
     let p99 = station.wait_quantiles.iter().find(|q| (q.p - 0.99).abs() < 1e-9).filter(|q| q.value.is_finite());
-    let failed = Estimate {
-        value: station.turned_away.value + station.lost.value,
-        ..if station.lost.value > 0.0 { station.lost } else { station.turned_away }
-    };
     vec![
         place_name(answer, station.place).to_owned(),
-        station.servers.map_or_else(|| "any".to_owned(), whole),
+        station.servers.map_or_else(|| "no limit".to_owned(), whole),
         two_lines(&station.came_per_hour, super::format::count),
         match &station.utilisation {
             Some(utilisation) => percent(utilisation),
-            None => two_lines(&station.busy, super::format::count),
+            None => two_lines(&station.busy, super::format::count).replacen('\n', " calls\n", 1),
         },
         station.wait_s.as_ref().filter(|wait| wait.value.is_finite()).map_or_else(String::new, wait),
         p99.map_or_else(String::new, |q| {
@@ -117,18 +128,20 @@ pub(super) fn station_cells(answer: &Answer, station: &StationSummary) -> Vec<St
             format!("{}{mark}{interval}", seconds(q.value))
         }),
         station.waited.as_ref().filter(|waited| waited.value.is_finite()).map_or_else(String::new, percent),
-        if failed.value > 0.0 { percent(&failed) } else { String::new() },
+        if station.turned_away.value > 0.0 { percent(&station.turned_away) } else { String::new() },
     ]
 }
 
 /// Header and rows of the limits.
-pub(super) const LIMIT_HEADER: [&str; 4] = ["limit", "a minute", "used", "calls that found too little, an hour"];
+pub(super) const LIMIT_HEADER: [&str; 5] =
+    ["limit", "a minute", "used", "at its peak", "calls turned away for it, an hour"];
 
 pub(super) fn limit_cells(limit: &LimitSummary) -> Vec<String> {
     vec![
         limit.kind.key().to_owned(),
         super::format::count(limit.per_minute),
         two_lines(&limit.used, |share| format!("{:.1} %", share * 100.0)),
+        two_lines(&limit.used_at_peak, |share| format!("{:.1} %", share * 100.0)),
         two_lines(&limit.short_per_hour, super::format::count),
     ]
 }
@@ -156,19 +169,85 @@ pub(super) fn terminal(out: &mut String, answer: &Answer, fleet: &FleetSummary, 
         stations.add_row(station_cells(answer, station));
     }
     let _ = writeln!(out, "{stations}");
-    let note = "Busy: of what is there at once, or calls under way where there is no end of it. Waits are those of calls whose turn came.";
+    let note = "Utilisation: the share of the places that is taken, or the calls under way where there is no limit. Waits: of calls whose turn came.";
     let _ = writeln!(out, "{}", style.faint(note));
+    for text in failures(answer, fleet) {
+        let _ = writeln!(out, "  {}", style.warning(&text));
+    }
     if !fleet.limits.is_empty() {
         let _ = writeln!(out, "\n{}", style.heading("Provider limits"));
-        let mut limits = table(LIMIT_HEADER, 1..4);
+        let mut limits = table(LIMIT_HEADER, 1..5);
         for limit in &fleet.limits {
             limits.add_row(limit_cells(limit));
         }
         let _ = writeln!(out, "{limits}");
+        if let Some(tier) = &answer.scenario.tier {
+            let _ = writeln!(out, "{}", style.faint(&tier_text(tier)));
+        }
         for text in impossible(fleet) {
             let _ = writeln!(out, "  {}", style.warning(&text));
         }
     }
+}
+
+/// "tier anthropic-start: docs.claude.com, rate limits (2026-08-22)".
+fn tier_text(tier: &TierInfo) -> String {
+    format!("Tier {}: {}, {}.", tier.name, tier.source, tier.source_date)
+}
+
+/// Calls that don't get what they came for.
+fn failures(answer: &Answer, fleet: &FleetSummary) -> Vec<String> {
+    let mut texts: Vec<String> = too_long(answer, fleet).into_iter().collect();
+    for station in &fleet.stations {
+        let name = place_name(answer, station.place);
+        if station.turned_away.value > FEW {
+            let share = share_with_interval(&station.turned_away);
+            texts.push(format!("{name} turns away {share} of the calls"));
+        }
+        if station.down.value > 0.0 {
+            let share = share_with_interval(&station.down);
+            texts.push(format!("{share} of the calls of {name} come while it is out of order"));
+        }
+    }
+    texts
+}
+
+/// Sessions that are long against what is watched can't be seen to their end.
+fn too_long(answer: &Answer, fleet: &FleetSummary) -> Option<String> {
+    let latency = answer.summary.metric("latency_s")?;
+    let p99_s = latency.quantile(0.99)?.value + answer.summary.metric("think_s").map_or(0.0, |think| think.mean.value);
+    let room_s = if fleet.warm_up_s > 0.0 { fleet.warm_up_s } else { fleet.horizon_s / 10.0 };
+    (p99_s > room_s).then(|| {
+        format!(
+            "one session in a hundred takes {} or longer, and {}: longer ones are hardly seen. Give a longer warm_up and \
+             horizon; {} sessions are in progress at the end",
+            time(p99_s),
+            if fleet.warm_up_s > 0.0 {
+                format!("the warm-up is {}", time(fleet.warm_up_s))
+            } else {
+                format!("the horizon is {}", time(fleet.horizon_s))
+            },
+            with_interval(Unit::Count, &fleet.in_progress_at_end)
+        )
+    })
+}
+
+/// A share that is worth a word.
+const FEW: f64 = 0.01;
+
+/// What to think of figures that failed sessions enter.
+pub(super) fn unanswered_text(answer: &Answer) -> Option<String> {
+    let answered = answer.fleet.as_ref().and(answer.summary.rate(Rate::Answered))?;
+    (answered.value < 1.0 - FEW).then(|| {
+        let cost = answer
+            .summary
+            .rate(Rate::CostPerAnswer)
+            .map_or(String::new(), |cost| format!("; each answer costs {}", with_interval(Unit::Usd, cost)));
+        format!(
+            "{} of the sessions end without their answer, and their cost and time are in these figures{cost}",
+            super::format::percent(1.0 - answered.value)
+        )
+    })
 }
 
 /// A table of markdown.
@@ -190,7 +269,10 @@ pub(super) fn markdown(out: &mut String, answer: &Answer, fleet: &FleetSummary) 
     if !fleet.limits.is_empty() {
         markdown_table(out, &LIMIT_HEADER, fleet.limits.iter().map(limit_cells));
     }
-    for text in impossible(fleet) {
+    if let Some(tier) = &answer.scenario.tier {
+        let _ = writeln!(out, "\n{}", tier_text(tier));
+    }
+    for text in impossible(fleet).chain(failures(answer, fleet)).chain(unanswered_text(answer)) {
         let _ = writeln!(out, "\n{text}.");
     }
 }
@@ -239,13 +321,15 @@ struct StationReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     waited: Option<RateReport>,
     turned_away: RateReport,
-    lost: RateReport,
+    /// Failed because it was out of order.
+    down: RateReport,
 }
 
 #[derive(Serialize)]
 struct LimitReport {
     per_minute: f64,
     used: RateReport,
+    used_at_peak: RateReport,
     short_per_hour: RateReport,
     impossible: u64,
 }
@@ -274,6 +358,7 @@ pub fn series_name(answer: &Answer, series: &Series) -> String {
         SeriesKind::FailuresPerS(place) => format!("{}_turned_away_per_s", place_name(answer, place)),
         SeriesKind::Waiting(place) => format!("{}_waiting", place_name(answer, place)),
         SeriesKind::BreakerPerS => "breaker_refused_per_s".to_owned(),
+        SeriesKind::UnansweredPerHour => "unanswered_per_hour".to_owned(),
         SeriesKind::CostPerHour => "cost_usd_per_hour".to_owned(),
         SeriesKind::LatencyP50 => "latency_s_p50".to_owned(),
         SeriesKind::LatencyP99 => "latency_s_p99".to_owned(),
@@ -300,11 +385,12 @@ pub(super) fn report(answer: &Answer, fleet: &FleetSummary) -> FleetReport {
         ),
         waited: rate(&station.waited),
         turned_away: (&station.turned_away).into(),
-        lost: (&station.lost).into(),
+        down: (&station.down).into(),
     };
     let limit = |limit: &LimitSummary| LimitReport {
         per_minute: limit.per_minute,
         used: (&limit.used).into(),
+        used_at_peak: (&limit.used_at_peak).into(),
         short_per_hour: (&limit.short_per_hour).into(),
         impossible: limit.impossible,
     };
@@ -323,7 +409,7 @@ pub(super) fn report(answer: &Answer, fleet: &FleetSummary) -> FleetReport {
         limits: Object(fleet.limits.iter().map(|l| (l.kind.key().to_owned(), limit(l))).collect()),
         unstable: fleet.growth.as_ref().map(|growth| GrowthReport {
             per_hour: (&growth.per_hour).into(),
-            saturated: growth.saturated.map(|place| place_name(answer, place).to_owned()),
+            saturated: growth.saturated.map(|what| bottleneck_name(answer, what)),
         }),
         series: SeriesReport {
             piece_s: fleet.piece_s,

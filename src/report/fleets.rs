@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use super::Style;
-use super::fleet::{growth_text, watched};
+use super::fleet::{growth_text, unanswered_text, watched};
 use super::format::table;
 use super::head::{Head, PriceSheet};
 use super::plan::figure_shown;
@@ -86,8 +86,14 @@ pub fn fleets_terminal(comparison: &FleetComparison, style: Style) -> String {
         rows.add_row(line);
     }
     let _ = writeln!(out, "{rows}");
-    let note = "Differences are taken replication by replication; in brackets their 95 % intervals. ?  zero lies within: undecided; beside a percentile: too few sessions beyond it.";
+    let note = "Differences with their 95 % intervals, replication by replication; those of shares are in percentage points. ?  zero lies within: undecided; beside a percentile: too few sessions beyond it.";
     let _ = writeln!(out, "{}", style.faint(note));
+    for way in &comparison.ways {
+        let text = way.answer.as_ref().ok().and_then(unanswered_text);
+        if let Some(text) = text {
+            let _ = writeln!(out, "{}", style.warning(&format!("{}: {text}", way.name)));
+        }
+    }
     for way in &comparison.ways {
         if let Some(why) = unstable(way) {
             let _ = writeln!(out, "{}", style.bad(&format!("{}: {why}", way.name)));

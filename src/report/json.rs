@@ -391,7 +391,7 @@ pub fn compare_json(comparison: &Comparison) -> Result<String, serde_json::Error
 }
 
 fn threshold_report(threshold: &Threshold, answer: &Answer) -> ThresholdReport {
-    let Verdict { got, ci95, pass, undecided } = threshold.judge(&answer.summary);
+    let Verdict { got, ci95, pass, undecided } = threshold.judge(&answer.summary, answer.fleet_summary());
     ThresholdReport {
         metric: threshold.metric.clone(),
         want: threshold.want.clone(),

@@ -8,8 +8,8 @@ use super::Style;
 use super::format::{number, percent, seconds, table, whole};
 use super::head::{Head, PriceSheet};
 use super::wording::value;
-use crate::simulate::{Busy, Found, Kind, Plan, Planned};
-use crate::stats::{Figure, Place, Reading};
+use crate::simulate::{Found, Kind, Plan, Planned};
+use crate::stats::{Bottleneck, Figure, Place, Reading};
 
 /// A figure of a fleet as a person reads it.
 pub fn figure_shown(figure: Figure, x: f64) -> String {
@@ -34,11 +34,11 @@ fn goals(plan: &Plan) -> String {
     plan.goals.iter().map(|goal| goal.text.as_str()).collect::<Vec<_>>().join(" and ")
 }
 
-fn busy_name(plan: &Plan, busy: Busy) -> String {
+fn busy_name(plan: &Plan, busy: Bottleneck) -> String {
     match busy {
-        Busy::Station(Place::Model) => "calls of the model".to_owned(),
-        Busy::Station(Place::Tool(index)) => plan.scenario.tools.get(index).cloned().unwrap_or_default(),
-        Busy::Limit(kind) => kind.key().to_owned(),
+        Bottleneck::Station(Place::Model) => "calls of the model".to_owned(),
+        Bottleneck::Station(Place::Tool(index)) => plan.scenario.tools.get(index).cloned().unwrap_or_default(),
+        Bottleneck::Limit(kind) => kind.key().to_owned(),
     }
 }
 
@@ -56,7 +56,7 @@ fn saturates(plan: &Plan) -> Option<String> {
         Found::Everywhere => plan.points.first(),
     }?;
     let (busy, share) = at.busiest?;
-    let used = if matches!(busy, Busy::Limit(_)) { "used up" } else { "busy" };
+    let used = if matches!(busy, Bottleneck::Limit(_)) { "used up" } else { "busy" };
     Some(format!("{} fills up first: {} {used} at {}", busy_name(plan, busy), used_share(share), key_value(plan, at.x)))
 }
 
@@ -83,8 +83,8 @@ fn sentence(plan: &Plan) -> String {
         }
         Found::Everywhere => format!("{goals} holds at every {key} that was tried"),
         Found::Nowhere => format!("{goals} holds at no {key} that was tried"),
-        Found::First(place) => format!("The first {key} for {goals} is {}", key_value(plan, *place as f64)),
-        Found::Mixed => format!("{goals} holds at some {key} and not at others, neither from a value on nor up to one"),
+        Found::First(place) => format!("From {} on {goals} holds", key_value(plan, *place as f64)),
+        Found::Mixed => format!("{goals} holds at some {key} of the list, and not at its last"),
     }
 }
 
@@ -131,6 +131,11 @@ pub fn plan_terminal(plan: &Plan, style: Style) -> String {
     let _ = writeln!(out, "{}", if found { style.good(&answer) } else { style.bad(&answer) });
     if let Some(text) = saturates(plan) {
         let _ = writeln!(out, "{text}");
+    }
+    if plan.is_mixed() {
+        let text = "Farther away it holds and fails by turns. Sessions and calls that fail early can make a figure small: add a\n\
+                    goal such as `answered >= 0.99` or `NAME.turned_away <= 0.01`.";
+        let _ = writeln!(out, "{}", style.warning(text));
     }
     let mut rows = table([""; 8], 0..0);
     let mut header = vec![plan.key.clone()];

@@ -36,6 +36,9 @@ pub fn terminal(answer: &Answer, style: Style) -> String {
     }
     let _ = writeln!(out, "\n{}", headline_table(answer));
     let _ = writeln!(out, "{}", style.faint("Under each figure its 95 % interval."));
+    if let Some(text) = super::fleet::unanswered_text(answer) {
+        let _ = writeln!(out, "{}", style.warning(&text));
+    }
     if any_marked(answer) {
         let _ = writeln!(
             out,

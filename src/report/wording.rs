@@ -370,7 +370,7 @@ pub(super) fn share_with_interval(estimate: &Estimate) -> String {
 /// The thresholds that an answer doesn't keep, in words; with `strict` also those of which its intervals leave a doubt.
 pub fn not_kept(answer: &Answer, strict: bool) -> Vec<String> {
     let fails = |threshold: &Threshold| {
-        let verdict = threshold.judge(&answer.summary);
+        let verdict = threshold.judge(&answer.summary, answer.fleet_summary());
         if verdict.undecided { strict } else { !verdict.pass }
     };
     let thresholds = answer.scenario.run.thresholds.iter().zip(threshold_texts(answer));
@@ -380,7 +380,7 @@ pub fn not_kept(answer: &Answer, strict: bool) -> Vec<String> {
 /// One threshold: (whether it is kept, whether that is sure, the sentence).
 pub(super) fn threshold_texts(answer: &Answer) -> Vec<(bool, bool, String)> {
     let judged = |threshold: &Threshold| {
-        let verdict = threshold.judge(&answer.summary);
+        let verdict = threshold.judge(&answer.summary, answer.fleet_summary());
         let shown = |x: f64| threshold.unit().map_or_else(|| number(x), |unit| value(unit, x));
         let word = if verdict.pass { "kept" } else { "NOT kept" };
         let what = match verdict.got {
@@ -403,6 +403,7 @@ pub(super) fn threshold_texts(answer: &Answer) -> Vec<(bool, bool, String)> {
 pub(super) fn checks_sentence(answer: &Answer, why: &str) -> String {
     let checks = &answer.checks;
     let (bounds, forms): (Vec<&Check>, Vec<&Check>) = checks.checks.iter().partition(|check| check.at_most);
+    let (books, forms): (Vec<&Check>, Vec<&Check>) = forms.into_iter().partition(|check| check.is_of_books());
     let failed = checks.checks.iter().filter(|c| !c.pass).count();
     if failed > 0 {
         let n = checks.checks.len();
@@ -413,14 +414,15 @@ pub(super) fn checks_sentence(answer: &Answer, why: &str) -> String {
         0 => String::new(),
         n => format!("; {} held", plural(n, "bound", "bounds")),
     };
+    let books = if books.is_empty() { "" } else { "the books balance (nothing is lost, Little's law); " };
     if forms.is_empty() {
-        return format!("no closed form applies here, {why}{held}");
+        return format!("{books}no closed form applies here, {why}{held}");
     }
     let z = match checks.largest_z() {
         Some(z) => format!("the largest difference is {z:.1} standard errors"),
         None => "to the last digit".to_owned(),
     };
-    format!("{}: {z}{held}", plural(forms.len(), "closed form agrees", "closed forms agree"))
+    format!("{books}{}: {z}{held}", plural(forms.len(), "closed form agrees", "closed forms agree"))
 }
 
 /// Which row of which sheet the prices are; nothing where no model is named.

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::TierInfo;
 use super::distribution::{read_column, read_first_column};
 use super::mistake::Mistake;
 use super::raw::Raw;
@@ -28,6 +29,7 @@ pub(super) struct RawFleet {
     pub span: Span,
     arrivals: Option<At<RawArrivals>>,
     has_arrivals: bool,
+    has_horizon: bool,
     horizon: Option<At<f64>>,
     warm_up: Option<At<f64>>,
     replications: Option<At<u64>>,
@@ -77,9 +79,10 @@ pub(super) fn read_fleet(top: &mut Reader<'_>, folder: &Path) -> Option<RawFleet
             span,
             has_arrivals: reader.node("arrivals").is_some(),
             arrivals: reader.get("arrivals", |n, k, s| arrivals(n, k, folder, s)),
+            has_horizon: reader.node("horizon").is_some(),
             horizon: reader.get("horizon", positive_duration),
             warm_up: reader.get("warm_up", duration),
-            replications: reader.get("replications", |n, k, s| whole(n, k, 1, 100_000, s)),
+            replications: reader.get("replications", |n, k, s| whole(n, k, 1, 10_000, s)),
             limits: reader.table("limits", "[fleet.limits]", read_limits).unwrap_or_default(),
             outages: match reader.node("outages") {
                 None => Vec::new(),
@@ -114,12 +117,13 @@ fn arrivals(node: &Node, key: &str, folder: &Path, sink: &Sink) -> Option<RawArr
         let example = "{ per_hour = [120, 80, 40] }";
         let mut inner = Reader::new(inline_table(node, key, example, sink)?, "`profile`", sink);
         let per_hour = inner.get("per_hour", rates);
+        let scale = inner.get("scale", positive).map_or(1.0, |at| at.value);
         if per_hour.is_none() && inner.node("per_hour").is_none() {
             let mistake = Mistake::at(node.span, "`profile` needs `per_hour`").label("how many sessions in each hour?");
             complain(sink, mistake.help(format!("for example {example}")));
         }
         inner.finish();
-        per_hour.map(|at| RawArrivals::Profile(at.value))
+        per_hour.map(|at| RawArrivals::Profile(at.value.into_iter().map(|per_s| per_s * scale).collect()))
     });
     let (file, column) = (reader.get("file", text), reader.get("column", text));
     let has_file = file.is_some();
@@ -228,6 +232,12 @@ fn read_outage(table: &Table, sink: &Sink) -> RawOutage {
     outage
 }
 
+/// The tier whose limits are taken, and where they are from.
+pub(super) fn tier(raw: &Raw) -> Option<TierInfo> {
+    let Tier { name, source, source_date, .. } = raw.fleet.as_ref()?.limits.tier?.value;
+    Some(TierInfo { name: name.clone(), source: source.clone(), source_date: source_date.clone() })
+}
+
 /// What a fleet can't hold yet, or what has no meaning in one.
 pub(super) fn check_fleet(raw: &Raw, model: &Model, sink: &Sink) {
     let Some(fleet) = &raw.fleet else { return };
@@ -239,7 +249,7 @@ pub(super) fn check_fleet(raw: &Raw, model: &Model, sink: &Sink) {
         refuse(
             at.span,
             "a fleet doesn't play agents that are called yet",
-            "give the tool a `latency` in place of `agent`",
+            "give the tool a `latency`, and the agent's dollars as its `price`; or play the file without [fleet]",
         );
     }
     if let Some(routing) = &raw.routing {
@@ -251,6 +261,9 @@ pub(super) fn check_fleet(raw: &Raw, model: &Model, sink: &Sink) {
     if let Some(at) = raw.cache.warm_prefix.filter(|at| at.value > 0.0) {
         let help = "sessions keep the prefix warm for each other: take it out";
         refuse(at.span, "`warm_prefix` stands in for other sessions, and a fleet has them", help);
+    }
+    if let Some(name) = raw.tools.iter().filter_map(|tool| tool.value.name.as_ref()).find(|name| name.value == MODEL) {
+        refuse(name.span, "a tool can't be called \"model\": calls of the model are", "another name");
     }
     for (outage, at) in model.fleet.iter().flat_map(|fleet| &fleet.outages).zip(spans) {
         let faults = outage.tool.map_or(Some(&model.faults), |tool| Some(&model.phase.tools.get(tool)?.faults));
@@ -299,7 +312,7 @@ pub(super) fn fleet(
         }
     };
     let warm_up_s = match &fleet.warm_up {
-        Some(at) if at.value >= horizon_s => {
+        Some(at) if at.value >= horizon_s && fleet.has_horizon == fleet.horizon.is_some() => {
             let text = format!("`warm_up` isn't shorter than the horizon of {horizon_s} s");
             complain(sink, Mistake::at(at.span, text).label("nothing would be left").help("a longer horizon"));
             0.0
@@ -320,7 +333,7 @@ pub(super) fn fleet(
                 .to_owned(),
         );
     }
-    let limits = limits(&fleet.limits, row, max_output, sink);
+    let limits = limits(&fleet.limits, row, max_output, sink, notes);
     let limited = limits.any_rate() || fleet.outages.iter().any(|at| is_models(&at.value));
     if limited && raw.model.retry.attempts.is_none() && raw.model.retry.preset.is_none() {
         notes.push(
@@ -353,7 +366,7 @@ fn rules_of(raw: &RawLimits, row: Option<&Row>) -> &'static Rules {
         .unwrap_or_else(|| Rules::plain())
 }
 
-fn limits(raw: &RawLimits, row: Option<&Row>, max_output: Option<u64>, sink: &Sink) -> Limits {
+fn limits(raw: &RawLimits, row: Option<&Row>, max_output: Option<u64>, sink: &Sink, notes: &mut Vec<String>) -> Limits {
     let rules = rules_of(raw, row);
     let tier = raw.tier.map(|at| at.value);
     let [off_requests, off_input, off_output, off_tokens] = raw.off;
@@ -366,6 +379,14 @@ fn limits(raw: &RawLimits, row: Option<&Row>, max_output: Option<u64>, sink: &Si
         pick(&raw.output, off_output, |tier| tier.output),
         pick(&raw.tokens, off_tokens, |tier| tier.tokens),
     ];
+    if let Some(at) = raw.tier {
+        let own = [&raw.requests, &raw.input, &raw.output, &raw.tokens];
+        let of_tier = [at.value.requests, at.value.input, at.value.output, at.value.tokens];
+        let pairs = || own.iter().zip(of_tier).zip(raw.off);
+        if pairs().all(|((own, of_tier), off)| of_tier.is_none() || own.is_some() || off) {
+            notes.push(format!("the tier \"{}\" changes nothing: all of its limits are written out", at.value.name));
+        }
+    }
     let [requests_per_minute, input_tokens_per_minute, output_tokens_per_minute, tokens_per_minute] = limits;
     let spans = [raw.output, raw.tokens].into_iter().flatten().map(|at| at.span);
     let span = spans.chain(raw.tier.map(|at| at.span)).chain(raw.rules.map(|at| at.span)).next();

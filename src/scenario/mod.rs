@@ -68,6 +68,8 @@ pub struct Scenario {
     pub servers: Vec<String>,
     /// Names of the tools, in the order of `model.phase.tools`.
     pub tools: Vec<String>,
+    /// The tier of provider limits, if one is named.
+    pub tier: Option<TierInfo>,
     /// `[volume]`.
     pub sessions_per_month: Option<u64>,
     /// `[sweep]`: keys and their values, as TOML.
@@ -135,6 +137,15 @@ pub struct PriceInfo {
     pub source_date: String,
     /// Whether `[price]` changes some of them.
     pub overridden: bool,
+}
+
+/// A tier of provider limits, and where it is from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct TierInfo {
+    pub name: String,
+    pub source: String,
+    pub source_date: String,
 }
 
 /// What to read.
@@ -361,6 +372,7 @@ fn build(
     for at in &resolved.idle_thresholds {
         idle.push(format!("the threshold on {} doesn't apply here", at.value));
     }
+    let tier = fleet::tier(&raw);
     Some(Scenario {
         title: raw.title.map_or_else(|| name.to_owned(), |at| at.value),
         file: name.to_owned(),
@@ -370,6 +382,7 @@ fn build(
         model: resolved.model,
         servers: resolved.servers,
         tools: resolved.tools,
+        tier,
         sessions_per_month: raw.sessions_per_month.map(|at| at.value),
         sweep: raw.sweep,
         agents: nodes,

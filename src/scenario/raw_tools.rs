@@ -18,6 +18,8 @@ use crate::model::Jitter;
 pub(super) struct RawTool {
     pub name: Option<At<String>>,
     pub capacity: Option<At<u64>>,
+    /// Whether it was written at all.
+    pub has_capacity: bool,
     pub queue: Option<At<u64>>,
     pub calls: Option<At<Dist>>,
     pub result: Option<At<Dist>>,
@@ -74,6 +76,7 @@ pub(super) struct RawBreaker {
 pub(super) fn read_tool(mut reader: Reader<'_>, folder: &Path, sink: &Sink) -> RawTool {
     let tool = RawTool {
         name: reader.get("name", text),
+        has_capacity: reader.is_on("capacity"),
         capacity: reader.unless_off("capacity", |n, k, s| whole(n, k, 1, 1_000_000, s)),
         queue: reader.unless_off("queue", |n, k, s| whole(n, k, 0, 1_000_000_000, s)),
         calls: reader.get("calls", |n, k, s| distribution(n, k, Measure::Count, folder, s)),

@@ -148,7 +148,7 @@ pub(super) fn resolve(raw: &Raw, parts: Parts, around: &Surroundings, sink: &Sin
     }
     servers::note_found(raw, &mut notes);
     note_idle(raw, &model, parts.is_agent, &mut notes);
-    let (run, idle_thresholds) = run_options(raw, &model, sink);
+    let (run, idle_thresholds) = run_options(raw, &model, &tools, sink);
     let loadings = servers.all.iter().map(|server| server.loading).collect();
     Resolved {
         loadings,
@@ -196,7 +196,7 @@ fn note_idle(raw: &Raw, model: &Model, is_agent: bool, notes: &mut Vec<String>) 
 }
 
 /// `[run]` and `[thresholds]`, and the thresholds that don't apply to the model.
-fn run_options(raw: &Raw, model: &Model, sink: &Sink) -> (RunOptions, Vec<At<String>>) {
+fn run_options(raw: &Raw, model: &Model, tools: &[String], sink: &Sink) -> (RunOptions, Vec<At<String>>) {
     let repeats = raw.herd.as_ref().map(|herd| herd.repeats.map_or(herd::REPEATS, |at| at.value));
     let sessions = raw.run.sessions.map(|at| at.value).or(repeats).unwrap_or(100_000);
     let mut precision = Vec::new();
@@ -231,7 +231,7 @@ fn run_options(raw: &Raw, model: &Model, sink: &Sink) -> (RunOptions, Vec<At<Str
     }
     let (mut thresholds, mut idle_thresholds) = (Vec::new(), Vec::new());
     for At { value: (metric, want), span } in &raw.thresholds {
-        match Threshold::parse(metric, want) {
+        match Threshold::parse(metric, want, model, tools) {
             // it may apply to another strategy
             Ok(threshold) if !threshold.applies(model) => {
                 idle_thresholds.push(At { value: metric.clone(), span: *span });

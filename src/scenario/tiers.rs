@@ -16,6 +16,8 @@ pub(super) struct Tier {
     pub input: Option<f64>,
     pub output: Option<f64>,
     pub tokens: Option<f64>,
+    pub source: String,
+    pub source_date: String,
 }
 
 /// When output counts.
@@ -44,10 +46,11 @@ fn rows(table: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
 
 static TIERS: LazyLock<Vec<Tier>> = LazyLock::new(|| {
     let tier = |cells: Vec<&str>| {
-        let [name, rules, requests, input, output, tokens, ..] = cells.as_slice() else { return None };
+        let [name, rules, requests, input, output, tokens, source, date] = cells.as_slice() else { return None };
         let rate = |cell: &str| cell.parse::<f64>().ok();
         let [requests, input, output, tokens] = [requests, input, output, tokens].map(|cell| rate(cell));
-        Some(Tier { name: (*name).to_owned(), rules: (*rules).to_owned(), requests, input, output, tokens })
+        let [name, rules, source, source_date] = [name, rules, source, date].map(|cell| (*cell).to_owned());
+        Some(Tier { name, rules, requests, input, output, tokens, source, source_date })
     };
     rows(include_str!("tiers.tsv")).filter_map(tier).collect()
 });

@@ -251,7 +251,7 @@ fn tool(raw: &RawTool, span: Span, scenario: &Raw, sink: &Sink) -> Tool {
                 .help("say how it fails: error, rejected, lost_request, lost_reply, a timeout, or a denied approval"),
         );
     }
-    if let (Some(at), None) = (raw.queue, raw.capacity) {
+    if let Some(at) = raw.queue.filter(|_| !raw.has_capacity) {
         complain(
             sink,
             Mistake::at(at.span, "`queue` of a tool without `capacity`")

@@ -243,13 +243,44 @@ impl<D: Draws> Session<'_, D> {
         }
     }
 
+    /// How long what it is about to send can wait for a place, s: until a budget of time is used up, or the deadline of a
+    /// call that was attempted before.
+    pub fn waits_at_most_s(&self, now_s: f64) -> f64 {
+        let under_way = self.retrying.as_ref().filter(|retrying| retrying.attempts.sent > 0);
+        let deadline_s =
+            under_way.map_or(f64::INFINITY, |retrying| self.model.retry.deadline_s - retrying.attempts.elapsed_s);
+        self.time_left_s(now_s).min(deadline_s)
+    }
+
+    /// It has waited for a place as long as it could, and ends.
+    pub fn gives_up_waiting(&mut self, now_s: f64, waited_s: f64) {
+        self.waited(waited_s);
+        if let Some(gate) = &mut self.gate {
+            gate.pending = None;
+        }
+        // the clock may be rounded to a nanosecond
+        if self.time_left_s(now_s) <= 1e-6 {
+            self.stop(Limit::Time);
+        } else {
+            self.state = State::Over(Outcome::Failed);
+        }
+    }
+
+    /// Takes in a wait for a place; it counts for the deadline of a call that was attempted before.
+    fn waited(&mut self, waited_s: f64) {
+        self.record.queue_s += waited_s;
+        self.record.model_queue_s += waited_s;
+        if let Some(Retrying { attempts, .. }) = self.retrying.as_mut().filter(|retrying| retrying.attempts.sent > 0) {
+            attempts.elapsed_s += waited_s;
+        }
+    }
+
     /// Sends what it was about to send, at `now_s`, as others have decided. It waited `waited_s` for a place.
     pub fn send(&mut self, now_s: f64, waited_s: f64, shared: bool, ruling: Ruling) -> Step {
         let Some(Some(mut drawn)) = self.gate.as_mut().map(|gate| gate.pending.take()) else {
             return self.next_step(now_s);
         };
-        self.record.queue_s += waited_s;
-        self.record.model_queue_s += waited_s;
+        self.waited(waited_s);
         let mut retry_after = 0.0;
         match ruling {
             Ruling::Pass => {}

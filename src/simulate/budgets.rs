@@ -4,6 +4,7 @@
 //! nothing before. So the smallest budget that lets a session through is the largest sum, over its calls, of what was spent
 //! and the worst case of the call: one run without a limit knows it for all sessions, and the share that any budget stops.
 
+use super::in_flight::{InFlightRow, Timelines};
 use super::{Answer, Options, Progress, sample};
 use crate::Error;
 use crate::engine::{self, Play};
@@ -69,6 +70,20 @@ pub struct Sizing {
     pub rows: Vec<BudgetRow>,
     /// By bounds on the output, rising.
     pub outputs: Vec<OutputRow>,
+    /// Sessions side by side that share a budget and reserve nothing.
+    pub in_flight: Vec<InFlightRow>,
+}
+
+/// Sessions side by side that are looked at where none are asked for.
+pub const IN_FLIGHT: [u64; 3] = [1, 5, 20];
+
+/// Sessions side by side that share a budget and reserve nothing.
+#[derive(Debug, Clone, Default)]
+pub struct InFlight {
+    /// How many; [`IN_FLIGHT`] where none are given.
+    pub side_by_side: Vec<u64>,
+    /// Their budget, $; as many medians of what a session costs where none is given.
+    pub budget_usd: Option<f64>,
 }
 
 /// More than any session costs, and as much as a budget can be.
@@ -79,7 +94,12 @@ const NO_LIMIT: &str = "budget.dollars=1000000";
 /// # Errors
 /// Where the scenario has no prices or no bound on the output, or a session's need doesn't follow from one run of it:
 /// agents, several runs, and pings that a budget would cut.
-pub fn size_budget(scenario: &Scenario, options: Options, progress: &dyn Progress) -> Result<Sizing, Error> {
+pub fn size_budget(
+    scenario: &Scenario,
+    in_flight: &InFlight,
+    options: Options,
+    progress: &dyn Progress,
+) -> Result<Sizing, Error> {
     let model = &scenario.model;
     if model.fleet.is_some() {
         return Err(Error::NotOfFleets("budget"));
@@ -147,7 +167,14 @@ pub fn size_budget(scenario: &Scenario, options: Options, progress: &dyn Progres
         let [(p99_usd, ..)] = needs.quantiles([0.99]);
         outputs.push(OutputRow { max_output: bound, p99_usd, head_room: Moments::of(&beyond).estimate() });
     }
-    Ok(Sizing { sessions: needs.len(), max_output, needed, rows, outputs, scenario: base })
+    let mut costs: Vec<f64> = needs.sessions().iter().map(|(_, cost)| *cost).collect();
+    costs.sort_unstable_by(f64::total_cmp);
+    let median = costs.get(costs.len() / 2).copied().unwrap_or(0.0);
+    let lines = engine::with_threads(options.threads, || Timelines::play(&base, progress)).map_err(Error::Threads)?;
+    let asked: &[u64] = if in_flight.side_by_side.is_empty() { &IN_FLIGHT } else { &in_flight.side_by_side };
+    let budget = |n: u64| in_flight.budget_usd.unwrap_or_else(|| round_up(median * n as f64));
+    let in_flight = asked.iter().map(|n| lines.row(*n, budget(*n))).filter(|row| row.groups > 0).collect();
+    Ok(Sizing { sessions: needs.len(), max_output, needed, rows, outputs, in_flight, scenario: base })
 }
 
 fn has_limit(scenario: &Scenario, set: &str) -> bool {
@@ -164,7 +191,7 @@ fn round_up(usd: f64) -> f64 {
     format!("{:.9}", (usd / step - 1e-9).ceil() * step).parse().unwrap_or(usd)
 }
 
-fn share_estimate(share: f64, n: u64) -> Estimate {
+pub(super) fn share_estimate(share: f64, n: u64) -> Estimate {
     let se = (share * (1.0 - share) / n.max(1) as f64).sqrt();
     let half = half_width(n) * se;
     Estimate { value: share, se, ci95: [(share - half).max(0.0), (share + half).min(1.0)] }

@@ -60,8 +60,7 @@ pub(super) fn answer_fleet(scenario: Scenario, fleet: &Fleet, progress: &dyn Pro
         (summary.metrics, summary.rates) = (Vec::new(), Vec::new());
         (summary.sources, summary.times) = (None, None);
     }
-    let window_s = fleet.horizon_s - fleet.warm_up_s;
-    let of_each = |figure: Figure| (figure, played.iter().map(|r| figure.of(r, window_s)).collect());
+    let of_each = |figure: Figure| (figure, played.iter().map(|r| figure.of(r)).collect());
     let values = Figure::all(model).into_iter().map(of_each).collect();
     let replications: Vec<Replication<()>> = played.into_iter().map(|r| r.map_sample(|_| ())).collect();
     let checks = check_fleet(model, fleet, &scenario.tools, &fleet_summary, &replications);
@@ -136,6 +135,8 @@ fn overload(scenario: &Scenario, fleet: &Fleet) -> Option<Overload> {
         || !fleet.outages.is_empty()
         || model.phase.breaker.is_some()
         || matches!(fleet.arrivals, Arrivals::Times(_))
+        || model.budget.time_s.is_some()
+        || model.searches()
         || model.phase.tools.iter().any(|tool| tool.station.is_some_and(|station| station.places < u64::MAX))
     {
         return None;
@@ -152,11 +153,19 @@ fn overload(scenario: &Scenario, fleet: &Fleet) -> Option<Overload> {
     let per_s = fleet.arrivals.mean_per_s(fleet.horizon_s);
     let loads = model.phase.tools.iter().enumerate().filter_map(|(index, tool)| {
         // first attempts alone
-        let reach = 1.0 - tool.faults.lost_request - tool.faults.rejected;
+        let denied = tool.approval.as_ref().map_or(0.0, |approval| approval.share * approval.denied);
+        let reach = (1.0 - tool.faults.lost_request - tool.faults.rejected) * (1.0 - denied);
         let work_s = least(index + 1) * reach * tool.latency_s.mean();
         Some((Place::Tool(index), scenario.tools.get(index)?.clone(), tool.station?.servers, work_s))
     });
-    let of_model = fleet.limits.concurrent.map(|servers| (Place::Model, "the model".to_owned(), servers, least(0)));
+    // what others keep cached for it makes a call shorter
+    let timing = &model.timing;
+    let is_fixed = timing.prefill_s_per_token <= 0.0 && timing.cached_prefill_s_per_token <= 0.0;
+    let of_model = fleet
+        .limits
+        .concurrent
+        .filter(|_| is_fixed)
+        .map(|servers| (Place::Model, "the model".to_owned(), servers, least(0)));
     loads
         .chain(of_model)
         .map(|(place, name, servers, work_s)| Overload {

@@ -99,6 +99,7 @@ fn row(figure: Figure, name: String, ways: &[FleetWay]) -> FleetRow {
         own.read(&answer.summary, &fleet.summary)
     };
     let base = ways.first().and_then(values);
+    let first = ways.first().and_then(reading);
     let difference = |way: &FleetWay| {
         let (mine, base) = (values(way)?, base.as_ref()?);
         let pairs = mine.iter().zip(base).filter_map(|(mine, base)| Some((*mine)? - (*base)?));
@@ -106,7 +107,9 @@ fn row(figure: Figure, name: String, ways: &[FleetWay]) -> FleetRow {
         let estimate = Moments::of(&differences).estimate();
         // what is never negative here may be so elsewhere
         let half = (estimate.ci95[1] - estimate.value).max(0.0);
-        (differences.len() > 1).then_some(Estimate { ci95: [estimate.value - half, estimate.value + half], ..estimate })
+        // of quantiles the readings are those of all sessions together: the difference is theirs, its spread the replications'
+        let value = reading(way)?.value - first?.value;
+        (differences.len() > 1).then_some(Estimate { value, ci95: [value - half, value + half], ..estimate })
     };
     FleetRow {
         figure,

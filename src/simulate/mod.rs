@@ -4,6 +4,7 @@ mod budgets;
 mod compare;
 mod fleet;
 mod fleets;
+mod in_flight;
 mod levers;
 mod plan;
 mod solve;
@@ -14,15 +15,16 @@ use crate::check::{self, Checks};
 use crate::engine::{self, Play};
 use crate::model::{Loading, Model};
 use crate::scenario::Scenario;
-use crate::stats::{Costs, Estimate, Sample, Summary, TurnCosts, next_size};
+use crate::stats::{Costs, Estimate, FleetSummary, Sample, Summary, TurnCosts, next_size};
 
-pub use budgets::{BudgetRow, Needed, OutputRow, Sizing, size_budget};
+pub use budgets::{BudgetRow, IN_FLIGHT, InFlight, Needed, OutputRow, Sizing, size_budget};
 pub use compare::{COMPARED_QUANTILES, Comparison, Pair, compare};
 use fleet::answer_fleet;
 pub use fleet::{FleetAnswer, Overload};
 pub use fleets::{FleetComparison, FleetRow, FleetWay, compare_fleets};
+pub use in_flight::InFlightRow;
 pub use levers::{Effect, Pulled, RANKED_QUANTILE, Ranking, levers};
-pub use plan::{Busy, Found, Plan, Planned, busiest, plan, plan_list};
+pub use plan::{Found, Plan, Planned, plan, plan_list};
 pub use solve::{Crossing, Kind, Load, Point, Solution, Unknown, solve};
 pub use sweep::{Sweep, SweepPoint, sweep};
 
@@ -62,6 +64,13 @@ pub struct Answer {
     pub loadings: Vec<ServerCosts>,
     /// What only a fleet has.
     pub fleet: Option<FleetAnswer>,
+}
+
+impl Answer {
+    /// The numbers that only a fleet has.
+    pub fn fleet_summary(&self) -> Option<&FleetSummary> {
+        self.fleet.as_ref().map(|fleet| &fleet.summary)
+    }
 }
 
 /// What the definitions of a server cost a session, $: how much dearer it is than with definitions that weigh nothing,

@@ -6,7 +6,7 @@ use super::solve::{Kind, Unknown};
 use super::{Answer, Options, Progress, simulate};
 use crate::Error;
 use crate::scenario::Scenario;
-use crate::stats::{FleetSummary, Goal, LimitSummary, Place, Reading, Verdict};
+use crate::stats::{Bottleneck, FleetSummary, Goal, Reading, Verdict};
 
 /// One value of the key that was played.
 #[derive(Debug, Clone)]
@@ -18,18 +18,9 @@ pub struct Planned {
     /// What each goal's figure is, with what becomes of the goal.
     pub goals: Vec<(Option<Reading>, Verdict)>,
     /// What is busiest, with the share of it that is used.
-    pub busiest: Option<(Busy, f64)>,
+    pub busiest: Option<(Bottleneck, f64)>,
     /// Why there are no figures, where the fleet doesn't settle.
     pub unstable: Option<String>,
-}
-
-/// Something that fills up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Busy {
-    /// A station.
-    Station(Place),
-    /// A provider limit.
-    Limit(crate::engine::LimitKind),
 }
 
 impl Planned {
@@ -72,9 +63,9 @@ pub enum Found {
     Everywhere,
     /// At none.
     Nowhere,
-    /// Of a list, from the first on: its place.
+    /// Of a list, from this one on to its end: its place.
     First(usize),
-    /// Here and there, so that there is no least or most.
+    /// Of a list, at some before its end, and not at its end.
     Mixed,
 }
 
@@ -93,6 +84,14 @@ pub struct Plan {
     pub found: Found,
     /// All values that were played, rising, or in the order of the list.
     pub points: Vec<Planned>,
+}
+
+impl Plan {
+    /// Whether the goals are met and missed by turns, beyond what chance leaves open.
+    pub fn is_mixed(&self) -> bool {
+        let sure: Vec<bool> = self.points.iter().filter_map(Planned::surely).collect();
+        sure.windows(2).filter(|pair| pair[0] != pair[1]).count() > 1
+    }
 }
 
 /// Adds up the goals of several runs.
@@ -148,7 +147,7 @@ impl Search<'_> {
                 );
                 let none = Verdict { got: None, ci95: [f64::NAN; 2], pass: false, undecided: false };
                 let goals = self.goals.iter().map(|_| (None, none)).collect();
-                let busiest = Some((Busy::Station(load.place), load.needed / load.servers as f64));
+                let busiest = Some((Bottleneck::Station(load.place), load.needed / load.servers as f64));
                 Planned { text: text.to_owned(), x, goals, busiest, unstable: Some(why) }
             }
             Err(error) => return Err(error),
@@ -161,6 +160,14 @@ impl Search<'_> {
 impl Search<'_> {
     fn at(&mut self, unknown: &Unknown, x: f64) -> Result<Planned, Error> {
         self.play(&unknown.text(x), x)
+    }
+
+    /// The neighbours, among the values that were played, between which the goals are met for the last time or missed for
+    /// the last time.
+    fn last_crossing(&self) -> Option<(f64, f64)> {
+        let mut points: Vec<&Planned> = self.points.iter().collect();
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        points.windows(2).rev().find(|pair| pair[0].meets() != pair[1].meets()).map(|pair| (pair[0].x, pair[1].x))
     }
 
     /// The value nearest to `near`, downwards or upwards, at which it is sure that the goals are met or missed; nothing where
@@ -213,17 +220,10 @@ fn planned(answer: &Answer, text: &str, x: f64, goals: &[Goal]) -> Planned {
         text: text.to_owned(),
         x,
         goals: goals.iter().map(judged).collect(),
-        busiest: fleet.and_then(busiest),
+        busiest: fleet.and_then(FleetSummary::bottleneck),
         unstable: growth
             .map(|growth| format!("unstable: sessions in progress grow by {} an hour", count(growth.per_hour.value))),
     }
-}
-
-/// The station or limit that is nearest to its end.
-pub fn busiest(fleet: &FleetSummary) -> Option<(Busy, f64)> {
-    let stations = fleet.stations.iter().filter_map(|s| Some((Busy::Station(s.place), s.utilisation?.value)));
-    let used = |limit: &LimitSummary| (Busy::Limit(limit.kind), limit.used.value);
-    stations.chain(fleet.limits.iter().map(used)).max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
 /// Looks for the least or most value of a key at which a fleet meets all goals, on the same arrivals and draws. `load`
@@ -240,47 +240,50 @@ pub fn plan(
 ) -> Result<Plan, Error> {
     let progress = Added { inner: progress, before: AtomicU64::new(0), done: AtomicU64::new(0) };
     let mut search = Search { load, goals: &goals, options, progress, points: Vec::new(), scenario: None };
-    let rounded = |x: f64| unknown.rounded(significant(x));
+    let is_whole = unknown.kind == Kind::Whole;
+    let rounded = |x: f64| unknown.rounded(if is_whole { x } else { significant(x) });
     let (low, high) = (unknown.rounded(unknown.low), unknown.rounded(unknown.high));
     let ends = [search.at(unknown, low)?.meets(), search.at(unknown, high)?.meets()];
     let middle = |low: f64, high: f64| {
         let x = if low > 0.0 { (low * high).sqrt() } else { f64::midpoint(low, high) };
         let x = rounded(x);
-        (x > low && x < high && high > low * (1.0 + NEAR)).then_some(x)
+        (x > low && x < high && (is_whole || high > low * (1.0 + NEAR))).then_some(x)
     };
-    let found = if ends[0] == ends[1] {
-        let mut values = Vec::new();
+    let bracket = if ends[0] == ends[1] {
         for step in 1..6 {
             let share = f64::from(step) / 6.0;
             let x = if low > 0.0 { low * (high / low).powf(share) } else { low + (high - low) * share };
-            values.push(search.at(unknown, rounded(x))?.meets());
+            search.at(unknown, rounded(x))?;
         }
-        match (ends[0], values.iter().all(|meets| *meets == ends[0])) {
-            (true, true) => Found::Everywhere,
-            (false, true) => Found::Nowhere,
-            _ => Found::Mixed,
-        }
+        search.last_crossing()
     } else {
-        let rises = ends[1];
-        // from the end that misses to the end that meets, whichever is above
-        let (mut misses, mut meets) = if rises { (low, high) } else { (high, low) };
-        while let Some(x) = middle(misses.min(meets), misses.max(meets)) {
-            if search.at(unknown, x)?.meets() { meets = x } else { misses = x }
-        }
-        let surely_misses = search.edge(unknown, &middle, misses, rises, false)?;
-        let surely_meets = search.edge(unknown, &middle, meets, !rises, true)?;
-        // the curve around it
-        let around: [f64; 5] = if rises { [0.8, 0.9, 1.1, 1.3, 1.7] } else { [0.3, 0.55, 0.75, 0.9, 1.1] };
-        for factor in around {
-            let x = rounded(meets * factor);
-            if x >= low && x <= high {
-                search.at(unknown, x)?;
+        Some((low, high))
+    };
+    let found = match bracket {
+        None if ends[0] => Found::Everywhere,
+        None => Found::Nowhere,
+        Some((below, above)) => {
+            let rises = search.at(unknown, above)?.meets();
+            // from the end that misses to the end that meets, whichever is above
+            let (mut misses, mut meets) = if rises { (below, above) } else { (above, below) };
+            while let Some(x) = middle(misses.min(meets), misses.max(meets)) {
+                if search.at(unknown, x)?.meets() { meets = x } else { misses = x }
             }
-        }
-        if rises {
-            Found::Least { x: meets, between: [surely_misses, surely_meets] }
-        } else {
-            Found::Most { x: meets, between: [surely_meets, surely_misses] }
+            let surely_misses = search.edge(unknown, &middle, misses, rises, false)?;
+            let surely_meets = search.edge(unknown, &middle, meets, !rises, true)?;
+            // the curve around it
+            let around: [f64; 5] = if rises { [0.8, 0.9, 1.1, 1.3, 1.7] } else { [0.3, 0.55, 0.75, 0.9, 1.1] };
+            for factor in around {
+                let x = rounded(meets * factor);
+                if x >= low && x <= high {
+                    search.at(unknown, x)?;
+                }
+            }
+            if rises {
+                Found::Least { x: meets, between: [surely_misses, surely_meets] }
+            } else {
+                Found::Most { x: meets, between: [surely_meets, surely_misses] }
+            }
         }
     };
     let Search { mut points, scenario, .. } = search;
@@ -308,10 +311,11 @@ pub fn plan_list(
     }
     let Search { points, scenario, .. } = search;
     let met: Vec<bool> = points.iter().map(Planned::meets).collect();
-    let found = match met.iter().position(|meets| *meets) {
-        None => Found::Nowhere,
-        Some(0) if met.iter().all(|meets| *meets) => Found::Everywhere,
-        Some(first) => Found::First(first),
+    let found = match met.iter().rposition(|meets| !*meets) {
+        None => Found::Everywhere,
+        Some(last) if last + 1 < met.len() => Found::First(last + 1),
+        Some(_) if met.contains(&true) => Found::Mixed,
+        Some(_) => Found::Nowhere,
     };
     let scenario = scenario.ok_or_else(|| Error::Plan("nothing was played".to_owned()))?;
     Ok(Plan { scenario, key: key.to_owned(), kind: None, goals, found, points })

@@ -142,7 +142,8 @@ impl Figure {
     }
 
     /// What one replication says of it.
-    pub fn of(self, replication: &Replication<Sample>, window_s: f64) -> Option<f64> {
+    pub fn of(self, replication: &Replication<Sample>) -> Option<f64> {
+        let window_s = replication.counted_s;
         let sample = &replication.sample;
         let station = |place: Place| {
             let index = match place {

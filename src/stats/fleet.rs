@@ -1,13 +1,15 @@
 //! A fleet in a few numbers. Its sessions aren't independent, so every interval comes from independent replications
 //! (MODEL.md §6): Student's of a replication's mean or share; of quantiles that of the share below them.
 
+use std::ops::Range;
+
 use super::metric::{Metric, Rate};
 use super::moments::{Estimate, Moments};
 use super::quantile::{QUANTILES, QuantileEstimate, quantile_ranks};
 use super::sample::Sample;
 use super::summary::{MetricSummary, Summary};
 use crate::engine::{LimitKind, PIECES, Replication, StationRecord, Waits};
-use crate::model::{Fleet, Model};
+use crate::model::{Arrivals, Fleet, Model};
 
 /// What a station or limit is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,8 +47,8 @@ pub struct StationSummary {
     pub waited: Option<Estimate>,
     /// The share of requests that was turned away.
     pub turned_away: Estimate,
-    /// The share that was lost.
-    pub lost: Estimate,
+    /// The share that failed because it was out of order.
+    pub down: Estimate,
 }
 
 /// A provider limit.
@@ -58,6 +60,8 @@ pub struct LimitSummary {
     pub per_minute: f64,
     /// The share of it that was used.
     pub used: Estimate,
+    /// The same in that piece of the horizon in which it was largest.
+    pub used_at_peak: Estimate,
     /// Requests an hour that found too little of it.
     pub short_per_hour: Estimate,
     /// Requests that would find too little of it if it were full, over all replications.
@@ -88,6 +92,8 @@ pub enum SeriesKind {
     Waiting(Place),
     /// Calls that a breaker ends, a second.
     BreakerPerS,
+    /// Sessions that end without their answer, an hour.
+    UnansweredPerHour,
     /// Money of sessions that end, $ an hour.
     CostPerHour,
     /// Latency of sessions that end, s: the median.
@@ -96,13 +102,22 @@ pub enum SeriesKind {
     LatencyP99,
 }
 
+/// Something that fills up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bottleneck {
+    /// A station.
+    Station(Place),
+    /// A provider limit.
+    Limit(LimitKind),
+}
+
 /// A fleet that doesn't settle.
 #[derive(Debug, Clone)]
 pub struct Growth {
     /// By how many the sessions in progress grow, an hour, over the last half of the time that was watched.
     pub per_hour: Estimate,
-    /// What is busy all the time.
-    pub saturated: Option<Place>,
+    /// What is used up all the time. Where nothing is, the fleet may only not have settled yet.
+    pub saturated: Option<Bottleneck>,
     /// Whether a replication was given up for it.
     pub given_up: bool,
 }
@@ -150,7 +165,9 @@ fn over(values: impl Iterator<Item = f64>) -> Estimate {
 /// A share: its interval stays between 0 and 1.
 fn share(values: impl Iterator<Item = f64>) -> Estimate {
     let mut share = over(values);
-    share.ci95 = [share.ci95[0].max(0.0), share.ci95[1].min(1.0)];
+    if !share.se.is_nan() {
+        share.ci95 = [share.ci95[0].max(0.0), share.ci95[1].min(1.0)];
+    }
     share
 }
 
@@ -218,10 +235,9 @@ const FEWEST_BEYOND: f64 = 10.0;
 impl FleetSummary {
     /// Of the replications of a fleet.
     pub fn new(model: &Model, fleet: &Fleet, replications: &[Replication<Sample>]) -> Self {
-        let window_s = fleet.horizon_s - fleet.warm_up_s;
-        let hours = window_s / 3600.0;
         let all = || replications.iter();
-        let costs = |r: &Replication<Sample>| r.sample.sources().total().usd() / hours;
+        let hours = |r: &Replication<Sample>| r.counted_s / 3600.0;
+        let costs = |r: &Replication<Sample>| r.sample.sources().total().usd() / hours(r);
         let stations = replications.first().map_or(0, |first| first.stations.len());
         let limits = replications.first().map_or(0, |first| first.limits.len());
         let meets = |index: &usize| {
@@ -229,18 +245,19 @@ impl FleetSummary {
             tool.is_none_or(|tool| tool.station.is_some() || tool.has_outage || model.phase.breaker.is_some())
         };
         let stations: Vec<StationSummary> =
-            (0..stations).filter(meets).map(|index| station(index, window_s, replications)).collect();
-        let growth = growth(fleet, replications, &stations);
+            (0..stations).filter(meets).map(|index| station(index, replications)).collect();
+        let limits: Vec<LimitSummary> = (0..limits).filter_map(|index| limit(index, fleet, replications)).collect();
+        let growth = growth(fleet, replications, bottleneck(&stations, &limits));
         Self {
             replications: replications.len() as u64,
             horizon_s: fleet.horizon_s,
             warm_up_s: fleet.warm_up_s,
-            arrived_per_hour: over(all().map(|r| r.arrived.counted as f64 / hours)),
-            ended_per_hour: over(all().map(|r| r.ended.counted as f64 / hours)),
-            in_progress: over(all().map(|r| r.in_progress.area_s / window_s)),
+            arrived_per_hour: over(all().map(|r| r.arrived.counted as f64 / hours(r))),
+            ended_per_hour: over(all().map(|r| r.ended.counted as f64 / hours(r))),
+            in_progress: over(all().map(|r| r.in_progress.area_s / r.counted_s)),
             in_progress_at_end: over(all().map(|r| r.in_progress.level as f64)),
             cost_per_hour_usd: model.tariff.as_ref().map(|_| over(all().map(costs))),
-            limits: (0..limits).filter_map(|index| limit(index, window_s, replications)).collect(),
+            limits,
             prefix_warm: all()
                 .any(|r| r.prefix_calls > 0)
                 .then(|| share(all().map(|r| ratio(r.prefix_warm as f64, r.prefix_calls as f64)))),
@@ -250,6 +267,11 @@ impl FleetSummary {
             piece_s: replications.first().map_or(0.0, |first| first.piece_s),
             events: all().map(|r| r.events).sum(),
         }
+    }
+
+    /// The station or limit that is nearest to its end, with the share of it that is used.
+    pub fn bottleneck(&self) -> Option<(Bottleneck, f64)> {
+        bottleneck(&self.stations, &self.limits)
     }
 
     /// The station of a place.
@@ -263,11 +285,18 @@ impl FleetSummary {
     }
 }
 
+fn bottleneck(stations: &[StationSummary], limits: &[LimitSummary]) -> Option<(Bottleneck, f64)> {
+    let stations = stations.iter().filter_map(|s| Some((Bottleneck::Station(s.place), s.utilisation?.value)));
+    let limits = limits.iter().map(|limit| (Bottleneck::Limit(limit.kind), limit.used.value));
+    stations.chain(limits).max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
 fn place(record: &StationRecord) -> Place {
     record.tool.map_or(Place::Model, Place::Tool)
 }
 
-fn station(index: usize, window_s: f64, replications: &[Replication<Sample>]) -> StationSummary {
+fn station(index: usize, replications: &[Replication<Sample>]) -> StationSummary {
+    let timed = || replications.iter().filter_map(|r| Some((r.stations.get(index)?, r.counted_s)));
     let all = || replications.iter().filter_map(|r| r.stations.get(index));
     let first = all().next();
     let end = |count: fn(&StationRecord) -> u64| first.map(count).filter(|count| *count < u64::MAX);
@@ -284,30 +313,42 @@ fn station(index: usize, window_s: f64, replications: &[Replication<Sample>]) ->
         place: first.map_or(Place::Model, place),
         servers,
         places,
-        came_per_hour: over(all().map(|s| s.came.counted as f64 * 3600.0 / window_s)),
-        busy: over(all().map(|s| s.busy.area_s / window_s)),
-        utilisation: servers.map(|servers| share(all().map(|s| s.busy.area_s / (window_s * servers as f64)))),
-        waiting: over(all().map(|s| s.waiting.area_s / window_s)),
+        came_per_hour: over(timed().map(|(s, counted_s)| s.came.counted as f64 * 3600.0 / counted_s)),
+        busy: over(timed().map(|(s, counted_s)| s.busy.area_s / counted_s)),
+        utilisation: servers
+            .map(|servers| share(timed().map(|(s, counted_s)| s.busy.area_s / (counted_s * servers as f64)))),
+        waiting: over(timed().map(|(s, counted_s)| s.waiting.area_s / counted_s)),
         most_waiting: all().map(|s| s.waiting.most).max().unwrap_or(0),
         wait_s: waits.then(|| over(all().map(|s| ratio(s.waits.sum_s, s.waits.count as f64)))),
         wait_quantiles: if waits { QUANTILES.into_iter().map(quantile).collect() } else { Vec::new() },
         waited: waits.then(|| share(all().map(|s| ratio(s.waits.waited as f64, s.waits.count as f64)))),
         turned_away: share(all().map(|s| ratio(s.turned_away.counted as f64, per(s)))),
-        lost: share(all().map(|s| ratio(s.lost.counted as f64, per(s)))),
+        down: share(all().map(|s| ratio(s.down.counted as f64, per(s)))),
     }
 }
 
-fn limit(index: usize, window_s: f64, replications: &[Replication<Sample>]) -> Option<LimitSummary> {
+fn limit(index: usize, fleet: &Fleet, replications: &[Replication<Sample>]) -> Option<LimitSummary> {
+    let piece_s = replications.first()?.piece_s;
     let all = || replications.iter().filter_map(|r| r.limits.get(index));
+    let timed = || replications.iter().filter_map(|r| Some((r.limits.get(index)?, r.counted_s)));
     let first = all().next()?;
-    let allowed = first.per_minute * window_s / 60.0;
     Some(LimitSummary {
         kind: first.kind,
         per_minute: first.per_minute,
-        used: over(all().map(|limit| limit.passed / allowed)),
-        short_per_hour: over(all().map(|limit| limit.short as f64 * 3600.0 / window_s)),
+        used: over(timed().map(|(limit, counted_s)| limit.passed * 60.0 / (limit.per_minute * counted_s))),
+        // what was full at the beginning doesn't count
+        used_at_peak: peak((fleet.warm_up_s / piece_s).ceil() as usize..first.pieces.len(), |piece| {
+            over(all().map(|limit| limit.pieces[piece] * 60.0 / (piece_s * limit.per_minute)))
+        }),
+        short_per_hour: over(timed().map(|(limit, counted_s)| limit.short as f64 * 3600.0 / counted_s)),
         impossible: all().map(|limit| limit.impossible).sum(),
     })
+}
+
+/// The largest of the estimates of the pieces.
+fn peak(pieces: Range<usize>, of: impl Fn(usize) -> Estimate) -> Estimate {
+    let none = Estimate { value: 0.0, se: 0.0, ci95: [0.0; 2] };
+    pieces.map(of).max_by(|a, b| a.value.total_cmp(&b.value)).unwrap_or(none)
 }
 
 /// The slope of values that are one step apart (least squares), a step.
@@ -324,10 +365,21 @@ fn slope(values: &[f64]) -> f64 {
 }
 
 /// Whether the sessions in progress surely grow over the last half of the time that is counted, and by no small part of
-/// what they are.
-fn growth(fleet: &Fleet, replications: &[Replication<Sample>], stations: &[StationSummary]) -> Option<Growth> {
+/// what they are, though as many arrive as before.
+fn growth(fleet: &Fleet, replications: &[Replication<Sample>], busiest: Option<(Bottleneck, f64)>) -> Option<Growth> {
     let given_up = replications.iter().any(|r| r.given_up_s.is_some());
+    let saturated = busiest.filter(|(_, used)| *used > SATURATED).map(|(what, _)| what);
+    if given_up {
+        let since_begin =
+            |r: &Replication<Sample>| r.in_progress.level as f64 * 3600.0 / r.given_up_s.unwrap_or(fleet.horizon_s);
+        return Some(Growth { per_hour: over(replications.iter().map(since_begin)), saturated, given_up });
+    }
     let half_s = f64::midpoint(fleet.horizon_s, fleet.warm_up_s);
+    let is_steady = matches!(fleet.arrivals, Arrivals::Poisson { .. });
+    let goes_wrong = fleet.outages.iter().any(|outage| outage.until_s > half_s && outage.from_s < fleet.horizon_s);
+    if !is_steady || goes_wrong {
+        return None;
+    }
     let levels = |r: &Replication<Sample>| -> Vec<f64> {
         let from = (half_s / r.piece_s).ceil() as usize;
         r.in_progress.pieces_s.get(from..PIECES - 1).unwrap_or_default().iter().map(|area| area / r.piece_s).collect()
@@ -336,15 +388,16 @@ fn growth(fleet: &Fleet, replications: &[Replication<Sample>], stations: &[Stati
     let per_hour = over(all.iter().zip(replications).map(|(levels, r)| slope(levels) * 3600.0 / r.piece_s));
     let level = over(all.iter().map(|levels| levels.iter().sum::<f64>() / levels.len() as f64)).value;
     let risen = per_hour.value * (fleet.horizon_s - half_s) / 3600.0;
-    let endless = stations.iter().filter(|s| s.servers.is_some() && s.places.is_none());
-    let busiest = endless.filter_map(|s| Some((s.utilisation?.value, s.place))).max_by(|a, b| a.0.total_cmp(&b.0));
-    let saturated = busiest.filter(|(utilisation, _)| *utilisation > SATURATED).map(|(_, place)| place);
-    let grows = per_hour.ci95[0] > 0.0 && risen > GROWN * level;
-    (given_up || (grows && saturated.is_some())).then_some(Growth { per_hour, saturated, given_up })
+    // one replication has no interval: then the size alone decides
+    let surely = per_hour.ci95[0] > 0.0 || (replications.len() == 1 && level > FEW_IN_PROGRESS);
+    (surely && risen > GROWN * level).then_some(Growth { per_hour, saturated, given_up })
 }
 
 /// A station whose servers are busy for so large a share of the time can't do what is asked of it.
 const SATURATED: f64 = 0.98;
+
+/// With fewer sessions in progress than this chance alone moves them by a fifth.
+const FEW_IN_PROGRESS: f64 = 400.0;
 
 /// A fleet whose sessions in progress grow by more than this share of them over half of the time isn't settled.
 const GROWN: f64 = 0.2;
@@ -370,14 +423,18 @@ fn series(model: &Model, stations: &[StationSummary], replications: &[Replicatio
             pieces(&|r, piece| f64::from(count(&r.stations[index], piece)) / r.piece_s)
         };
         all.push(Series { kind: SeriesKind::CallsPerS(place), values: a_second(&|s, piece| s.came.pieces[piece]) });
-        if replications.iter().any(|r| r.stations[index].turned_away.all + r.stations[index].lost.all > 0) {
-            let failed = |s: &StationRecord, piece: usize| s.turned_away.pieces[piece] + s.lost.pieces[piece];
+        if replications.iter().any(|r| r.stations[index].turned_away.all + r.stations[index].down.all > 0) {
+            let failed = |s: &StationRecord, piece: usize| s.turned_away.pieces[piece] + s.down.pieces[piece];
             all.push(Series { kind: SeriesKind::FailuresPerS(place), values: a_second(&failed) });
         }
         if summary.servers.is_some() {
             let waiting = pieces(&|r, piece| r.stations[index].waiting.pieces_s[piece] / r.piece_s);
             all.push(Series { kind: SeriesKind::Waiting(place), values: waiting });
         }
+    }
+    if replications.iter().any(|r| r.unanswered.all > 0) {
+        let unanswered = pieces(&|r, piece| f64::from(r.unanswered.pieces[piece]) * 3600.0 / r.piece_s);
+        all.push(Series { kind: SeriesKind::UnansweredPerHour, values: unanswered });
     }
     if model.phase.breaker.is_some() {
         let refused = pieces(&|r, piece| f64::from(r.refused.pieces[piece]) / r.piece_s);
@@ -387,10 +444,10 @@ fn series(model: &Model, stations: &[StationSummary], replications: &[Replicatio
         let costs = pieces(&|r, piece| r.cost_pieces[piece].usd() * 3600.0 / r.piece_s);
         all.push(Series { kind: SeriesKind::CostPerHour, values: costs });
     }
-    for (kind, p) in [(SeriesKind::LatencyP50, 0.5), (SeriesKind::LatencyP99, 0.99)] {
+    for (kind, which) in [(SeriesKind::LatencyP50, 0), (SeriesKind::LatencyP99, 1)] {
         let latency = |piece: usize| {
-            let some = replications.iter().filter_map(|r| r.latency_pieces.get(piece)).filter(|h| !h.is_empty());
-            let values: Vec<f64> = some.map(|h| h.value_at_quantile(p) as f64 / 1e3).collect();
+            let some = replications.iter().filter_map(|r| Some((*r.latency_pieces_s.get(piece)?)?[which]));
+            let values: Vec<f64> = some.collect();
             (!values.is_empty()).then(|| over(values.into_iter()))
         };
         all.push(Series { kind, values: (0..PIECES).map(latency).collect() });

@@ -111,6 +111,7 @@ quantities! {
     Tries "tries" Count |r| r.tries as f64;
     SmallRuns "small_runs" Count |r| r.small_runs as f64;
     Redone "redone" Count |r| r.redone as f64;
+    Failed "failed" Count |r| f64::from(u8::from(r.outcome == Outcome::Failed));
     Answered "answered" Count |r| f64::from(u8::from(r.outcome == Outcome::Answered));
     One "sessions" Count |_| 1.0;
 }
@@ -346,6 +347,7 @@ rates! {
     AttemptsPerCall Some("attempts_per_call"), Attempts / ToolCalls;
     ExecutionsPerCall Some("executions_per_call"), Executions / ToolCalls;
     Availability Some("availability"), SucceededCalls / SentCalls;
+    CallSuccess Some("call_success"), SucceededCalls / ToolCalls;
     HedgesPerCall Some("hedges_per_call"), Hedges / ToolCalls;
     BreakerRefused Some("breaker_refused"), RefusedCalls / ToolCalls;
     ModelAttemptsPerCall Some("model_attempts_per_call"), ModelAttempts / ModelCalls;
@@ -362,6 +364,8 @@ rates! {
     Success Some("success"), Success / One;
     SuccessPerTry Some("success_per_try"), Success / Tries;
     CostPerSuccess Some("cost_per_success_usd"), CostUsd / Success;
+    Failed Some("failed"), Failed / One;
+    CostPerAnswer Some("cost_per_answer_usd"), CostUsd / Answered;
     Answered Some("answered"), Answered / One;
     RetryWaitPerCall None, ToolRetryWaitS / ToolCalls;
     TurnLatency None, LatencyS / Turns;
@@ -389,6 +393,8 @@ impl Rate {
                 | Rate::Success
                 | Rate::SuccessPerTry
                 | Rate::Answered
+                | Rate::Failed
+                | Rate::CallSuccess
         )
     }
 
@@ -409,7 +415,10 @@ impl Rate {
         match self {
             Rate::DuplicatesPerCall => can_duplicate(model),
             Rate::AttemptsPerCall | Rate::ExecutionsPerCall => model.phase.tools.iter().any(can_fail),
-            Rate::Availability => model.phase.tools.iter().any(|t| can_fail(t) || t.error > 0.0 || t.agent.is_some()),
+            Rate::Availability => {
+                let refused = model.fleet.is_some() && model.phase.breaker.is_some();
+                refused || model.phase.tools.iter().any(|t| can_fail(t) || t.error > 0.0 || t.agent.is_some())
+            }
             Rate::CacheHit => Quantity::CacheReadTokens.applies(model),
             Rate::GapExpired => model.cache.enabled,
             Rate::HedgesPerCall
@@ -432,6 +441,9 @@ impl Rate {
             Rate::ToolPhase | Rate::ToolPhaseSquared => Metric(Quantity::ToolS).applies(model),
             Rate::FirstToken => first_token_takes_time(model),
             Rate::Answered => true,
+            Rate::Failed => model.fleet.is_some() && model.calls_can_fail(),
+            Rate::CostPerAnswer => model.fleet.is_some() && model.tariff.is_some(),
+            Rate::CallSuccess => model.fleet.is_some() && Rate::Availability.applies_alone(model),
         }
     }
 }

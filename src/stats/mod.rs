@@ -25,7 +25,9 @@ mod threshold;
 mod turn_costs;
 
 pub use figure::Figure;
-pub use fleet::{FleetSummary, Growth, LimitSummary, Place, Series, SeriesKind, StationSummary, fleet_sessions};
+pub use fleet::{
+    Bottleneck, FleetSummary, Growth, LimitSummary, Place, Series, SeriesKind, StationSummary, fleet_sessions,
+};
 pub use metric::{Metric, Quantity, Rate, Unit};
 pub use moments::{Covariance, Estimate, Moments, half_width, normal_score};
 pub use needs::Needs;

@@ -101,7 +101,7 @@ impl Statistic {
         match self {
             Self::Mean(metric) | Self::Quantile(metric, _) => Some(metric.quantity().unit()),
             Self::TurnMean(_) | Self::TurnQuantile(..) => Some(Unit::Seconds),
-            Self::Rate(Rate::CostPerSuccess) => Some(Unit::Usd),
+            Self::Rate(Rate::CostPerSuccess | Rate::CostPerAnswer) => Some(Unit::Usd),
             Self::Rate(_) => None,
         }
     }

@@ -1,6 +1,7 @@
 //! What a number of an answer may be at most, or has to be at least.
 
 use super::figure::Figure;
+use super::fleet::FleetSummary;
 use super::metric::Unit;
 use super::statistic::{Reading, Statistic, StatisticError};
 use super::summary::Summary;
@@ -13,7 +14,7 @@ pub struct Threshold {
     pub metric: String,
     /// The bound, as written: `< 1.50`.
     pub want: String,
-    statistic: Statistic,
+    figure: Figure,
     bound: Bound,
     limit: f64,
 }
@@ -62,6 +63,9 @@ pub enum ThresholdError {
     /// Its bound.
     #[error("`{0}` must be a bound: <, <=, > or >= and a number, as in \"< 1.50\"")]
     Bound(String),
+    /// A bound that a share can't reach.
+    #[error("`{0}` is a share, between 0 and 1, and the bound is {1}; for 99 of 100 write 0.99 or 99 %")]
+    Share(String, String),
     /// A goal without a figure and a bound.
     #[error("`{0}` must be a figure and a bound, as in 'latency_s.p99 <= 60'")]
     Goal(String),
@@ -84,27 +88,31 @@ pub struct Verdict {
 }
 
 impl Threshold {
-    /// Of a metric and its bound.
+    /// Of a metric and its bound. Of a fleet it can be a figure that only fleets have; `tools` are the names of its tools.
     ///
     /// # Errors
     /// Where one of them can't be read.
-    pub fn parse(metric: &str, want: &str) -> Result<Self, ThresholdError> {
-        let statistic = Statistic::parse(metric)?;
+    pub fn parse(metric: &str, want: &str, model: &Model, tools: &[String]) -> Result<Self, ThresholdError> {
+        let figure = match Statistic::parse(metric) {
+            Ok(statistic) => Figure::Sessions(statistic),
+            Err(StatisticError::Unknown { .. }) if model.fleet.is_some() => Figure::parse(metric, model, tools)?,
+            Err(error) => return Err(error.into()),
+        };
         let (bound, limit) = bound(want).ok_or_else(|| ThresholdError::Bound(want.to_owned()))?;
-        Ok(Self { metric: metric.to_owned(), want: want.trim().to_owned(), statistic, bound, limit })
+        Ok(Self { metric: metric.to_owned(), want: want.trim().to_owned(), figure, bound, limit })
     }
 
     /// What has to hold so that a condition, such as `cost_usd.p95 > 1.50`, doesn't.
     ///
     /// # Errors
     /// Where the condition can't be read.
-    pub fn unless(condition: &str) -> Result<Self, ThresholdError> {
+    pub fn unless(condition: &str, model: &Model, tools: &[String]) -> Result<Self, ThresholdError> {
         let at = condition.find(['<', '>']).ok_or_else(|| ThresholdError::Condition(condition.to_owned()))?;
         let (metric, want) = condition.split_at(at);
         if metric.trim().is_empty() {
             return Err(ThresholdError::Condition(condition.to_owned()));
         }
-        let failing = Self::parse(metric.trim(), want)?;
+        let failing = Self::parse(metric.trim(), want, model, tools)?;
         let bound = failing.bound.opposite();
         let number = want.trim_start_matches(['<', '>', '=']).trim();
         Ok(Self { want: format!("{} {number}", bound.sign()), bound, ..failing })
@@ -112,12 +120,15 @@ impl Threshold {
 
     /// The unit of what it bounds; a rate has none.
     pub fn unit(&self) -> Option<Unit> {
-        self.statistic.unit()
+        self.figure.unit()
     }
 
     /// Whether it says anything about a model.
     pub fn applies(&self, model: &Model) -> bool {
-        self.statistic.applies(model)
+        match self.figure {
+            Figure::Sessions(statistic) => statistic.applies(model),
+            figure => model.fleet.is_some() && Figure::all(model).contains(&figure),
+        }
     }
 
     /// # Errors
@@ -131,8 +142,13 @@ impl Threshold {
     }
 
     /// Holds it against an answer. A number that isn't there doesn't pass.
-    pub fn judge(&self, summary: &Summary) -> Verdict {
-        verdict(self.bound, self.limit, self.statistic.read(summary))
+    pub fn judge(&self, summary: &Summary, fleet: Option<&FleetSummary>) -> Verdict {
+        let reading = match (self.figure, fleet) {
+            (Figure::Sessions(statistic), _) => statistic.read(summary),
+            (figure, Some(fleet)) => figure.read(summary, fleet),
+            (_, None) => None,
+        };
+        verdict(self.bound, self.limit, reading)
     }
 }
 
@@ -160,7 +176,10 @@ impl Goal {
             return Err(ThresholdError::Goal(text.to_owned()));
         }
         let figure = Figure::parse(name.trim(), model, tools)?;
-        let (bound, limit) = bound(want).ok_or_else(|| ThresholdError::Bound(want.to_owned()))?;
+        let (bound, limit) = goal_bound(want).ok_or_else(|| ThresholdError::Bound(want.trim().to_owned()))?;
+        if figure.is_share() && !(0.0..=1.0).contains(&limit) {
+            return Err(ThresholdError::Share(name.trim().to_owned(), want.trim().to_owned()));
+        }
         Ok(Self { text: text.trim().to_owned(), figure, limit, bound })
     }
 
@@ -168,6 +187,17 @@ impl Goal {
     pub fn judge(&self, reading: Option<Reading>) -> Verdict {
         verdict(self.bound, self.limit, reading)
     }
+}
+
+/// A bound; a duration is one of seconds, and per cent are a share.
+fn goal_bound(text: &str) -> Option<(Bound, f64)> {
+    bound(text).or_else(|| {
+        let (sign, bound) = Bound::ALL.into_iter().find(|(sign, _)| text.trim().starts_with(sign))?;
+        let limit = text.trim().strip_prefix(sign)?.trim();
+        let percent = limit.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+        let duration = || Some(limit.parse::<jiff::SignedDuration>().ok()?.as_secs_f64());
+        Some((bound, percent.map(|number| number / 100.0).or_else(duration)?))
+    })
 }
 
 fn verdict(bound: Bound, limit: f64, reading: Option<Reading>) -> Verdict {

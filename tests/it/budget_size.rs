@@ -1,14 +1,14 @@
 //! `budget`: what one run without a limit says of all limits, held against runs with them.
 
 use agent_sim::scenario::Scenario;
-use agent_sim::simulate::{Options, Silent, Sizing, size_budget};
+use agent_sim::simulate::{InFlight, Options, Silent, Sizing, size_budget};
 use agent_sim::stats::Rate;
 
 use crate::support::{answer, assert_close, mean, scenario_with, shipped_scenario};
 
 fn sized(mut scenario: Scenario, sessions: u64) -> Sizing {
     scenario.run.sessions = sessions;
-    size_budget(&scenario, Options::default(), &Silent).unwrap_or_else(|e| panic!("{e}"))
+    size_budget(&scenario, &InFlight::default(), Options::default(), &Silent).unwrap_or_else(|e| panic!("{e}"))
 }
 
 const FIXED: &str = "[model]\nmax_output = 1000\n[price]\ninput = 1\noutput = 10\n[prompt]\nsystem = 2000\n\
@@ -74,7 +74,9 @@ fn the_curve_is_that_of_runs_with_the_budgets() {
 
 #[test]
 fn what_cant_be_sized_says_so() {
-    let refused = |scenario: Scenario| size_budget(&scenario, Options::default(), &Silent).unwrap_err().to_string();
+    let refused = |scenario: Scenario| {
+        size_budget(&scenario, &InFlight::default(), Options::default(), &Silent).unwrap_err().to_string()
+    };
     assert!(refused(shipped_scenario("architectures/supervisor.toml", None)).contains("agents share the budget"));
     assert!(refused(shipped_scenario("architectures/router.toml", None)).contains("solve --find budget.dollars"));
     assert!(refused(shipped_scenario("fifty-turns.toml", None)).contains("max_output = "));
@@ -85,4 +87,42 @@ fn what_cant_be_sized_says_so() {
         &[],
     );
     assert!(refused(kept).contains("keep the cache alive"));
+}
+
+#[test]
+fn calls_in_flight_that_nobody_sees_pass_a_shared_budget() {
+    // ten calls of a dollar and a second each
+    let text = "[model]\nfirst_token = \"1s\"\nmax_output = 100_000\n[price]\ninput = 0\noutput = 10\n[session]\nturns = 10\n\
+                output = 100_000\n[run]\nsessions = 200";
+    let row = |side_by_side: u64, budget_usd: f64| {
+        let in_flight = InFlight { side_by_side: vec![side_by_side], budget_usd: Some(budget_usd) };
+        let sized = size_budget(&scenario_with(text, &[]), &in_flight, Options::default(), &Silent).unwrap();
+        sized.in_flight[0]
+    };
+    // five sub-agents with one budget: each round of calls begins while a dollar is left
+    let five = row(5, 11.0);
+    assert_eq!((five.groups, five.passes.value, five.beyond_usd), (40, 1.0, Some((4.0, 4.0))));
+    // what is used up to the cent isn't passed
+    assert_eq!((row(5, 10.0).passes.value, row(5, 10.0).beyond_usd), (0.0, None));
+    // one alone passes it by less than a call
+    assert_eq!(row(1, 2.5).beyond_usd, Some((0.5, 0.5)));
+    // none is passed that is never reached
+    assert_eq!(row(5, 50.0).passes.value, 0.0);
+    let text = agent_sim::report::budget_terminal(
+        &size_budget(&scenario_with(text, &[]), &InFlight::default(), Options::default(), &Silent).unwrap(),
+        agent_sim::report::Style::Plain,
+    );
+    assert!(text.contains("Side by side without reservations"), "{text}");
+}
+
+#[test]
+fn more_sessions_in_flight_pass_it_by_more() {
+    let sets = ["run.sessions=2000", "model.name=claude-sonnet-4-6", "model.output_rate=60"];
+    let scenario =
+        scenario_with(&std::fs::read_to_string(crate::support::root().join("scenarios/w1.toml")).unwrap(), &sets);
+    let in_flight = InFlight { side_by_side: vec![1, 4, 16, 64], budget_usd: None };
+    let sized = size_budget(&scenario, &in_flight, Options::default(), &Silent).unwrap_or_else(|e| panic!("{e}"));
+    let beyond: Vec<f64> = sized.in_flight.iter().map(|row| row.beyond_usd.unwrap().0).collect();
+    assert!(beyond.windows(2).all(|pair| pair[0] < pair[1]), "{beyond:?}");
+    assert!(sized.in_flight.iter().all(|row| row.passes.ci95[0] <= row.passes.value && row.passes.value > 0.2));
 }

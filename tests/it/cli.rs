@@ -155,8 +155,7 @@ fn check_passes_on_every_shipped_scenario() {
 }
 
 /// A short look at a shipped fleet.
-const SHORT: [&str; 6] =
-    ["--set", "fleet.replications=6", "--set", "fleet.horizon=3h", "--set", "fleet.warm_up=30m"];
+const SHORT: [&str; 6] = ["--set", "fleet.replications=6", "--set", "fleet.horizon=3h", "--set", "fleet.warm_up=30m"];
 
 #[test]
 fn fleet_reports() {

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use agent_sim::Error;
 use agent_sim::check::check_fleet;
-use agent_sim::engine::{Collect, Play, play_fleet, with_threads};
+use agent_sim::engine::{Collect, LimitKind, Play, play_fleet, with_threads};
 use agent_sim::model::{Arrivals, Model, Station};
 use agent_sim::scenario::Scenario;
 use agent_sim::session::{Bill, Record, Turn, Workspace};
 use agent_sim::simulate::{Answer, Found, Options, Silent, plan, simulate};
-use agent_sim::stats::{Figure, Goal, Place, SeriesKind};
+use agent_sim::stats::{Bottleneck, Figure, Goal, Place, SeriesKind};
 use agent_sim::theory::limits::{mmc_mean_wait, mmc_wait_chance};
 use proptest::prelude::*;
 
@@ -428,7 +428,7 @@ fn a_fleet_that_grows_is_noticed_while_it_is_played() {
     let text = format!("{SHARED_TOOL}\n[fleet.limits]\nrequests_per_minute = 100_000");
     let grows = answer(scenario_with(&text, &["fleet.arrivals.poisson.per_hour=2000"]));
     let growth = summary(&grows).growth.clone().unwrap();
-    assert_eq!(growth.saturated, Some(Place::Tool(0)));
+    assert_eq!(growth.saturated, Some(Bottleneck::Station(Place::Tool(0))));
     // three calls of two seconds each for three servers: 5,400 calls an hour. Where the wait grows by d a second, what comes
     // at a rate goes at its 1/(1+d): 2000 (r + r² + r³) = 5400, and 2000 (1 - r³) sessions more an hour
     let mut r = 1.0_f64;
@@ -593,4 +593,137 @@ proptest! {
             prop_assert!(record.executions <= 2 * record.attempts && record.attempts <= attempts.max(1) * record.tool_calls);
         }
     }
+}
+
+#[test]
+fn too_much_for_a_limit_or_a_short_queue_doesnt_settle_either() {
+    let limit = "model.retry = { attempts = 1000, base = \"1s\" }\nmodel.first_token = \"1s\"\nsession.turns = 5\n[fleet]\n\
+        arrivals = { poisson = { per_hour = 3600 } }\nhorizon = \"2h\"\nwarm_up = \"20m\"\nreplications = 5\n\
+        limits.requests_per_minute = 150";
+    let growth = summary(&answer(scenario(limit))).growth.clone().unwrap();
+    assert_eq!(growth.saturated, Some(Bottleneck::Limit(LimitKind::Requests)));
+    let queue = "model.first_token = \"1s\"\nsession.turns = 2\n[[tools]]\nname = \"t\"\nlatency = \"1s\"\ncapacity = 2\nqueue = 10\n\
+        retry = { attempts = 1000, base = \"1s\" }\n[fleet]\narrivals = { poisson = { per_hour = 10800 } }\nhorizon = \"1h\"\n\
+        replications = 5";
+    for replications in [5, 1] {
+        let answer = answer(scenario_with(queue, &[&format!("fleet.replications={replications}")]));
+        let growth = summary(&answer).growth.clone().unwrap();
+        assert_eq!(growth.saturated, Some(Bottleneck::Station(Place::Tool(0))));
+        assert!((2_500.0..5_000.0).contains(&growth.per_hour.value), "{growth:?}");
+    }
+}
+
+#[test]
+fn sessions_that_outlast_the_warm_up_arent_taken_for_settled() {
+    let text = "session.turns = 2\n[[tools]]\nname = \"t\"\nlatency = { exponential = { mean = \"30m\" } }\n[fleet]\n\
+        arrivals = { poisson = { per_hour = 3600 } }\nreplications = 5";
+    let growth = summary(&answer(scenario(text))).growth.clone().unwrap();
+    assert_eq!(growth.saturated, None);
+    let settled = answer(scenario_with(text, &["fleet.horizon=12h", "fleet.warm_up=5h"]));
+    assert!(summary(&settled).growth.is_none());
+    assert_close(mean(&settled, "latency_s"), 1_800.0, 0.02);
+    let shorter = answer(scenario_with(text, &["fleet.horizon=6h", "fleet.warm_up=2h"]));
+    let told = agent_sim::report::terminal(&shorter, agent_sim::report::Style::Plain);
+    assert!(told.contains("longer ones are hardly seen"), "{told}");
+}
+
+#[test]
+fn only_what_is_surely_too_much_is_refused() {
+    let plays = |text: &str| simulate(scenario(text), Options::default(), &Silent).is_ok();
+    // half of the calls are denied
+    let denied = "session.turns = 2\n[[tools]]\nname = \"t\"\nlatency = \"1s\"\ncapacity = 1\n\
+        approval = { share = 1.0, wait = \"1s\", denied = 0.5 }\n\
+        [fleet]\narrivals = { poisson = { per_hour = 4320 } }\nreplications = 2";
+    assert!(plays(denied));
+    // what others keep cached is read in no time
+    let cached = "model.first_token = \"100ms\"\nmodel.prefill_rate = 10_000\nprompt.system = 100_000\nsession.turns = 1\n\
+        [cache]\nlifetime = \"5m\"\n[price]\ninput = 3\noutput = 15\ncache_read = 0.3\ncache_write_5m = 3.75\n\
+        [fleet]\narrivals = { poisson = { per_hour = 720 } }\nreplications = 2\nlimits.concurrent = 1";
+    assert!(plays(cached));
+    // a budget of time ends what waits
+    let cut = "model.first_token = \"1s\"\nsession.turns = 4\nbudget = { time = \"30s\" }\n[fleet]\n\
+        arrivals = { poisson = { per_hour = 6000 } }\nhorizon = \"1h\"\nreplications = 3\nlimits.concurrent = 4";
+    let answer = answer(scenario(cut));
+    assert!(answer.checks.all_pass(), "{:#?}", answer.checks.checks);
+    // nothing is called that there is no time for, and nobody waits beyond it
+    let records = records(&answer.scenario);
+    assert!(records.iter().any(|record| record.queue_s > 25.0));
+    for record in records {
+        // each call takes a second, but for the one that the end cuts
+        let turns = record.turns as f64;
+        assert!(record.model_s <= turns + 1e-6 && record.model_s > turns - 1.0, "{record:?}");
+        assert!(record.queue_s + record.model_s <= 30.0 + 1e-6 && record.latency_s <= 30.0 + 1e-6, "{record:?}");
+    }
+}
+
+#[test]
+fn a_deadline_of_model_calls_ends_waits_too() {
+    let text = "[model]\nfirst_token = { exponential = { mean = \"1s\" } }\nrejected = 0.5\n\
+        retry = { attempts = 5, base = \"10ms\", deadline = \"3s\" }\n[session]\nturns = 1\n[fleet]\n\
+        arrivals = { poisson = { per_hour = 6000 } }\nhorizon = \"1h\"\nreplications = 3\nlimits.concurrent = 2";
+    let answer = answer(scenario(text));
+    assert!(answer.checks.all_pass(), "{:#?}", answer.checks.checks);
+    let records = records(&answer.scenario);
+    assert!(records.iter().any(|record| record.outcome == agent_sim::session::Outcome::Failed));
+    for record in records {
+        assert!(record.model_s <= 3.0 + 1e-6, "{record:?}");
+    }
+}
+
+#[test]
+fn forms_that_dont_hold_arent_checked() {
+    let prefix = "model.first_token = \"0s\"\nprompt.system = 5_000\nsession.turns = 1\n[cache]\nlifetime = \"5m\"\n\
+        [price]\ninput = 3\noutput = 15\ncache_read = 0.3\ncache_write_5m = 3.75\n[fleet]\n\
+        arrivals = { poisson = { per_hour = 12 } }\nhorizon = \"200h\"\nreplications = 5\nlimits.concurrent = 1";
+    let wild = "session.turns = 2\n[[tools]]\nname = \"t\"\nlatency = { pareto = { min = \"200ms\", alpha = 2.1 } }\ncapacity = 1\n\
+        [fleet]\narrivals = { poisson = { per_hour = 3600 } }\nhorizon = \"10h\"\nreplications = 5";
+    for (text, id) in [(prefix, "cache.shared_prefix"), (wild, "queue.mg1")] {
+        let answer = answer(scenario(text));
+        assert!(answer.checks.checks.iter().all(|check| check.id != id));
+        assert!(answer.checks.not_checked.iter().any(|not| not.id == id));
+        assert!(answer.checks.all_pass(), "{:#?}", answer.checks.checks);
+    }
+}
+
+#[test]
+fn a_rate_next_to_nothing_ends_all_the_same() {
+    let text = "session.turns = 1\n[fleet]\narrivals = { profile = { per_hour = [1e-300] } }\nhorizon = \"24h\"\nreplications = 2";
+    assert_eq!(answer(scenario(text)).summary.sessions, 0);
+}
+
+#[test]
+fn a_plan_of_whole_numbers_goes_to_the_last_one_and_sees_what_fails_early() {
+    let text = "session.turns = 2\n[[tools]]\nname = \"t\"\nlatency = { exponential = { mean = \"10s\" } }\ncapacity = 300\n[fleet]\n\
+        arrivals = { poisson = { per_hour = 72000 } }\nhorizon = \"1h\"\nreplications = 4";
+    let base = scenario(text);
+    let goals = || vec![Goal::parse("t.wait_s.mean <= 0.5", &base.model, &base.tools).unwrap()];
+    let key = "tools.t.capacity";
+    let load = |value: &str| Ok(scenario_with(text, &[&format!("{key}={value}")]));
+    let unknown = |low: f64, high: f64| agent_sim::simulate::Unknown {
+        key: key.to_owned(),
+        kind: agent_sim::simulate::Kind::Whole,
+        low,
+        high,
+    };
+    let planned = plan(&unknown(150.0, 400.0), goals(), &load, Options::default(), &Silent).unwrap();
+    let Found::Least { x, .. } = planned.found else { panic!("{:?}", planned.found) };
+    let below = planned.points.iter().find(|point| point.x.total_cmp(&(x - 1.0)).is_eq()).unwrap();
+    assert!(!below.meets());
+    // with few requests a minute sessions fail at once, and are fast
+    let text = "model.first_token = \"1s\"\nmodel.retry = { attempts = 3, base = \"1s\", jitter = \"none\" }\nsession.turns = 8\n[fleet]\n\
+        arrivals = { poisson = { per_hour = 1800 } }\nhorizon = \"1h\"\nreplications = 4\nlimits = { requests_per_minute = 300, burst = \"10s\" }";
+    let base = scenario(text);
+    let goals = vec![Goal::parse("latency_s.p99 <= 12", &base.model, &base.tools).unwrap()];
+    let load = |value: &str| Ok(scenario_with(text, &[&format!("fleet.limits.requests_per_minute={value}")]));
+    let unknown = agent_sim::simulate::Unknown {
+        key: "fleet.limits.requests_per_minute".to_owned(),
+        kind: agent_sim::simulate::Kind::Real,
+        low: 10.0,
+        high: 1_000.0,
+    };
+    let planned = plan(&unknown, goals, &load, Options::default(), &Silent).unwrap();
+    let Found::Least { x, .. } = planned.found else { panic!("{:?}", planned.found) };
+    assert!(x > 200.0 && planned.is_mixed(), "{x} {:#?}", planned.points);
+    let told = agent_sim::report::plan_terminal(&planned, agent_sim::report::Style::Plain);
+    assert!(told.contains("answered >= 0.99"), "{told}");
 }

@@ -11,6 +11,7 @@ use crate::model::Arrivals;
 #[derive(Debug)]
 pub(super) struct Coming<'m, R> {
     arrivals: &'m Arrivals,
+    horizon_s: f64,
     stream: R,
     /// Time of the last arrival, s, and how many there were.
     at_s: f64,
@@ -18,11 +19,11 @@ pub(super) struct Coming<'m, R> {
 }
 
 impl<'m, R: Rng> Coming<'m, R> {
-    pub fn new(arrivals: &'m Arrivals, stream: R) -> Self {
-        Self { arrivals, stream, at_s: 0.0, count: 0 }
+    pub fn new(arrivals: &'m Arrivals, horizon_s: f64, stream: R) -> Self {
+        Self { arrivals, horizon_s, stream, at_s: 0.0, count: 0 }
     }
 
-    /// When the next session arrives, ns.
+    /// When the next session arrives, ns; nothing where none does before the horizon.
     pub fn next(&mut self) -> Option<u64> {
         match self.arrivals {
             Arrivals::Poisson { per_s } => {
@@ -31,19 +32,23 @@ impl<'m, R: Rng> Coming<'m, R> {
             }
             Arrivals::Profile { per_s } => {
                 let gap: f64 = Exp1.sample(&mut self.stream);
-                self.at_s = after(per_s, self.at_s, gap);
+                self.at_s = after(per_s, self.at_s, gap, self.horizon_s);
             }
             Arrivals::Times(times) => self.at_s = *times.get(self.count)?,
         }
         self.count += 1;
-        Some(ns(self.at_s))
+        (self.at_s < self.horizon_s).then(|| ns(self.at_s))
     }
 }
 
-/// From `at_s` on, when the rate, which changes every hour and begins again after the last, has summed up to `sum`.
-fn after(per_s: &[f64], mut at_s: f64, mut sum: f64) -> f64 {
+/// From `at_s` on, when the rate, which changes every hour and begins again after the last, has summed up to `sum`; infinite
+/// where that isn't before `until_s`.
+fn after(per_s: &[f64], mut at_s: f64, mut sum: f64, until_s: f64) -> f64 {
     const HOUR_S: f64 = 3600.0;
     loop {
+        if at_s >= until_s {
+            return f64::INFINITY;
+        }
         let hour = (at_s / HOUR_S).floor();
         let rate = per_s.get(hour as usize % per_s.len().max(1)).copied().unwrap_or(0.0);
         let end_s = (hour + 1.0) * HOUR_S;

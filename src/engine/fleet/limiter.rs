@@ -1,6 +1,7 @@
 //! Provider limits: token buckets that are refilled continuously.
 
 use super::clock::seconds;
+use super::recorder::PIECES;
 use crate::model::{LimitRules, Limits, OutputRule};
 use crate::session::{Ruling, Sending};
 
@@ -30,7 +31,7 @@ impl LimitKind {
 }
 
 /// What a limit did between the warm-up and the horizon.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct LimitRecord {
     /// What it counts.
     pub kind: LimitKind,
@@ -40,6 +41,8 @@ pub struct LimitRecord {
     pub capacity: f64,
     /// What it passed.
     pub passed: f64,
+    /// What it passed in each piece of the horizon.
+    pub pieces: Vec<f64>,
     /// Requests that found too little of it.
     pub short: u64,
     /// Of those, requests that would find too little of it even if it were full.
@@ -74,7 +77,9 @@ impl Bucket {
             _ => false,
         };
         let (passed, short, impossible, worst_window) = (0.0, 0, 0, 0.0);
-        let record = LimitRecord { kind, per_minute, capacity, passed, short, impossible, worst_window, is_exact };
+        let pieces = vec![0.0; PIECES];
+        let record =
+            LimitRecord { kind, per_minute, capacity, passed, pieces, short, impossible, worst_window, is_exact };
         Self { record, per_s, level: capacity, at_ns: 0, all_passed: 0.0, least: f64::INFINITY }
     }
 
@@ -83,9 +88,12 @@ impl Bucket {
         self.at_ns = now_ns;
     }
 
-    fn take(&mut self, amount: f64, now_ns: u64) {
+    fn take(&mut self, amount: f64, now_ns: u64, piece: usize) {
         self.level -= amount;
         self.record.passed += amount;
+        if let Some(sum) = self.record.pieces.get_mut(piece) {
+            *sum += amount;
+        }
         let flowed = self.per_s * seconds(now_ns);
         self.least = self.least.min(self.all_passed - flowed);
         self.all_passed += amount;
@@ -133,13 +141,13 @@ impl Limiter {
         match rules.output {
             // what will be written isn't known yet; it is enough that something is left
             OutputRule::Written => [same(1.0), same(input), (0.0, 1.0), same(input)],
-            OutputRule::Reserved => [same(1.0), same(input), same(most), same(most.max(call.prompt_tokens as f64))],
+            OutputRule::Reserved => [same(1.0), same(input), same(most), same(most.max(input))],
             OutputRule::Settled { .. } => [same(1.0), same(input), same(most), same(input + most)],
         }
     }
 
     /// Whether a call is let through.
-    pub fn admit(&mut self, call: &Sending, now_ns: u64) -> Ruling {
+    pub fn admit(&mut self, call: &Sending, now_ns: u64, piece: usize) -> Ruling {
         if !self.is_on {
             return Ruling::Pass;
         }
@@ -158,21 +166,21 @@ impl Limiter {
         }
         if is_short {
             if let (true, Some(requests)) = (self.rules.rejected_count, &mut self.buckets[0]) {
-                requests.take(requests.level.clamp(0.0, 1.0), now_ns);
+                requests.take(requests.level.clamp(0.0, 1.0), now_ns, piece);
             }
             // a server names whole seconds (RFC 9110, §10.2.3)
             return Ruling::Reject { retry_after_s: if self.rules.retry_after { wait_s.ceil() } else { 0.0 } };
         }
         for (bucket, (amount, _)) in self.buckets.iter_mut().zip(needs) {
             if let Some(bucket) = bucket {
-                bucket.take(amount, now_ns);
+                bucket.take(amount, now_ns, piece);
             }
         }
         Ruling::Pass
     }
 
     /// A call that was let through has ended, and has written so much.
-    pub fn ended(&mut self, output_tokens: u64, now_ns: u64) {
+    pub fn ended(&mut self, output_tokens: u64, now_ns: u64, piece: usize) {
         let output = output_tokens as f64;
         let more = match self.rules.output {
             OutputRule::Reserved => return,
@@ -182,13 +190,13 @@ impl Limiter {
         for kind in [LimitKind::OutputTokens, LimitKind::Tokens] {
             if let Some(bucket) = &mut self.buckets[kind as usize] {
                 bucket.flow(now_ns);
-                bucket.take(more, now_ns);
+                bucket.take(more, now_ns, piece);
                 bucket.level = bucket.level.min(bucket.record.capacity);
             }
         }
     }
 
     pub fn records(&self) -> Vec<LimitRecord> {
-        self.buckets.iter().flatten().map(|bucket| bucket.record).collect()
+        self.buckets.iter().flatten().map(|bucket| bucket.record.clone()).collect()
     }
 }

@@ -34,8 +34,8 @@ use shared::{AtTool, Happening, Meeting, Shared, Whose};
 pub use station::StationRecord;
 use station::{Place, Station};
 
-/// With more sessions in progress than this a replication is given up: nothing is settled there.
-pub const MOST_IN_PROGRESS: u64 = 1_000_000;
+/// With more sessions in progress than this a replication is given up: a session takes a few kilobytes.
+pub const MOST_IN_PROGRESS: u64 = 200_000;
 
 /// Plays all replications of a fleet, on the current rayon pool. `progress` hears the number of sessions that have ended
 /// since it was last called.
@@ -51,6 +51,13 @@ pub fn play_fleet<C: Collect + Sync>(
     all.par_iter()
         .map(|number| Playing::new(model, fleet, seed, *number, empty.empty(), fresh()).play(progress))
         .collect()
+}
+
+/// Why a model call isn't served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Failure {
+    TurnedAway,
+    Down,
 }
 
 /// A session under way.
@@ -74,7 +81,9 @@ struct Slot<'m> {
     then: Option<(Then, u64)>,
     writes: Option<u64>,
     holds_place: bool,
-    was_turned_away: Option<bool>,
+    /// Numbers its waits for a place.
+    waits: u32,
+    failure: Option<Failure>,
     outage_draws: u64,
 }
 
@@ -103,6 +112,8 @@ struct Playing<'m, C> {
     is_gated: bool,
     meet_in_phases: bool,
     outbox: Outbox,
+    /// Of sessions that ended, by piece of the horizon, ms.
+    latencies: Vec<Histogram<u64>>,
     is_counting: bool,
     /// From when on is counted.
     from_ns: u64,
@@ -124,6 +135,7 @@ impl<'m, C: Collect> Playing<'m, C> {
             sample,
             arrived: Tally::new(),
             ended: Tally::new(),
+            unanswered: Tally::new(),
             in_progress: Gauge::new(ruler),
             stay_in_window_s: 0.0,
             stations: Vec::new(),
@@ -131,17 +143,18 @@ impl<'m, C: Collect> Playing<'m, C> {
             prefix_calls: 0,
             prefix_warm: 0,
             cost_pieces: vec![PicoUsd::default(); PIECES],
-            latency_pieces: Vec::new(),
+            latency_pieces_s: Vec::new(),
             piece_s: ruler.piece_s(),
             refused: Tally::new(),
             events: 0,
             given_up_s: None,
+            counted_s: 0.0,
         };
         let mut playing = Self {
             model,
             seed,
             first_number,
-            coming: Coming::new(&fleet.arrivals, stream),
+            coming: Coming::new(&fleet.arrivals, fleet.horizon_s, stream),
             slots: Vec::new(),
             free: Vec::new(),
             limiter: Limiter::new(limits),
@@ -151,13 +164,13 @@ impl<'m, C: Collect> Playing<'m, C> {
             meet_in_phases: shared.meet_in_phases(),
             shared,
             outbox: Outbox(Vec::new()),
+            latencies: (0..PIECES).filter_map(|_| Histogram::new(2).ok()).collect(),
             is_counting: fleet.warm_up_s <= 0.0,
             from_ns: 0,
             chunk,
             in_chunk: 0,
             out,
         };
-        playing.out.latency_pieces = (0..PIECES).filter_map(|_| Histogram::new(2).ok()).collect();
         if fleet.warm_up_s > 0.0 {
             playing.shared.agenda.plan(ns(fleet.warm_up_s), Happening::WarmedUp);
         }
@@ -180,10 +193,10 @@ impl<'m, C: Collect> Playing<'m, C> {
             if self.out.ended.all >= reported + EACH {
                 progress(self.out.ended.all - reported);
                 reported = self.out.ended.all;
-                if self.out.in_progress.level > MOST_IN_PROGRESS {
-                    self.out.given_up_s = Some(seconds(at_ns));
-                    break;
-                }
+            }
+            if self.out.in_progress.level > MOST_IN_PROGRESS {
+                self.out.given_up_s = Some(seconds(at_ns));
+                break;
             }
         }
         progress(self.out.ended.all - reported);
@@ -194,6 +207,10 @@ impl<'m, C: Collect> Playing<'m, C> {
         let from_ns = if self.is_counting { self.from_ns } else { end_ns };
         out.stay_in_window_s += here.map(|slot| seconds(end_ns - slot.arrived_ns.max(from_ns))).sum::<f64>();
         out.in_progress.advance(end_ns);
+        out.counted_s = seconds(end_ns - if self.is_counting { self.from_ns } else { 0 });
+        let quantiles =
+            |ms: &Histogram<u64>| (!ms.is_empty()).then(|| [0.5, 0.99].map(|p| ms.value_at_quantile(p) as f64 / 1e3));
+        out.latency_pieces_s = self.latencies.iter().map(quantiles).collect();
         out.limits = self.limiter.records();
         out.stations = vec![self.model_station.close(end_ns)];
         out.stations.extend(self.shared.tools.into_iter().map(|station| station.close(end_ns)));
@@ -210,6 +227,7 @@ impl<'m, C: Collect> Playing<'m, C> {
             }
             Happening::GoesOn(slot) => self.go_on(slot),
             Happening::CallOver(slot) => self.call_over(slot),
+            Happening::LeavesQueue { slot, wait } => self.leave_queue(slot, wait),
             Happening::InPhase { whose, tool, call, what } => self.in_phase(whose, tool, call, what),
             Happening::Served(request) => self.served(request),
             Happening::Weather => self.shared.look_at_weather(),
@@ -223,7 +241,7 @@ impl<'m, C: Collect> Playing<'m, C> {
         self.out.in_progress.start_counting(now_ns);
         (self.out.arrived.counted, self.out.ended.counted, self.out.stay_in_window_s) = (0, 0, 0.0);
         self.from_ns = now_ns;
-        (self.out.prefix_calls, self.out.prefix_warm) = (0, 0);
+        (self.out.prefix_calls, self.out.prefix_warm, self.out.unanswered.counted) = (0, 0, 0);
         self.shared.refused.counted = 0;
         self.model_station.start_counting(now_ns);
         self.limiter.start_counting();
@@ -315,9 +333,33 @@ impl<'m, C: Collect> Playing<'m, C> {
     fn shared_call(&mut self, slot: u32) {
         let (now_ns, piece) = (self.shared.now_ns, self.shared.piece);
         self.model_station.record.came.count(piece);
-        if self.model_station.receive(slot, now_ns, piece) == Place::Served {
-            self.send(slot, 0.0);
+        let place = self.model_station.receive(slot, now_ns, piece);
+        if place == Place::Served {
+            return self.send(slot, 0.0);
         }
+        let kept = &mut self.slots[slot as usize];
+        kept.waits = kept.waits.wrapping_add(1);
+        let Some(session) = &kept.session else { return };
+        let most_s = session.waits_at_most_s(seconds(now_ns - kept.run_ns));
+        if most_s.is_finite() {
+            let wait = kept.waits;
+            self.shared.plan_in(most_s.max(0.0), Happening::LeavesQueue { slot, wait });
+        }
+    }
+
+    /// A call has waited for a place as long as its session can.
+    fn leave_queue(&mut self, slot: u32, wait: u32) {
+        let (now_ns, piece) = (self.shared.now_ns, self.shared.piece);
+        let kept = &mut self.slots[slot as usize];
+        if kept.waits != wait {
+            return;
+        }
+        let Some(waited_ns) = self.model_station.leave(|other| *other == slot, now_ns, piece) else { return };
+        kept.waits = kept.waits.wrapping_add(1);
+        if let Some(session) = &mut kept.session {
+            session.gives_up_waiting(seconds(now_ns - kept.run_ns), seconds(waited_ns));
+        }
+        self.go_on(slot);
     }
 
     /// A model call is sent, after it has waited for a place.
@@ -335,17 +377,18 @@ impl<'m, C: Collect> Playing<'m, C> {
             Some(true) => Ruling::Lose,
             Some(false) => Ruling::Reject { retry_after_s: 0.0 },
             None if sending.arrives => {
-                let ruling = self.limiter.admit(&sending, now_ns);
+                let ruling = self.limiter.admit(&sending, now_ns, self.shared.piece);
                 counts = ruling == Ruling::Pass;
                 ruling
             }
             None => Ruling::Pass,
         };
         kept.holds_place = true;
-        kept.was_turned_away = match ruling {
-            Ruling::Pass => None,
-            Ruling::Reject { .. } => Some(true),
-            Ruling::Lose => Some(false),
+        kept.waits = kept.waits.wrapping_add(1);
+        kept.failure = match (hit, ruling) {
+            (Some(_), _) => Some(Failure::Down),
+            (None, Ruling::Pass) => None,
+            (None, Ruling::Reject { .. } | Ruling::Lose) => Some(Failure::TurnedAway),
         };
         let step = session.send(clock_s, waited_s, is_warm, ruling);
         let Step::Call(call) = step else {
@@ -381,10 +424,10 @@ impl<'m, C: Collect> Playing<'m, C> {
         let kept = &mut self.slots[slot as usize];
         kept.holds_place = false;
         let record = &mut self.model_station.record;
-        match kept.was_turned_away.take() {
+        match kept.failure.take() {
             None => record.served.count(piece),
-            Some(true) => record.turned_away.count(piece),
-            Some(false) => record.lost.count(piece),
+            Some(Failure::TurnedAway) => record.turned_away.count(piece),
+            Some(Failure::Down) => record.down.count(piece),
         }
         if let Some((next, waited_ns)) = self.model_station.freed(now_ns) {
             self.send(next, seconds(waited_ns));
@@ -395,7 +438,7 @@ impl<'m, C: Collect> Playing<'m, C> {
         let now_ns = self.shared.now_ns;
         let kept = &mut self.slots[slot as usize];
         if let Some(writes) = kept.writes.take() {
-            self.limiter.ended(writes, now_ns);
+            self.limiter.ended(writes, now_ns, self.shared.piece);
         }
         let then = kept.then.take();
         self.free_place(slot);
@@ -526,7 +569,10 @@ impl<'m, C: Collect> Playing<'m, C> {
         self.out.stay_in_window_s += seconds(now_ns - kept.arrived_ns.max(self.from_ns));
         kept.is_here = false;
         self.out.cost_pieces[piece] += record.cost;
-        if let Some(latencies) = self.out.latency_pieces.get_mut(piece) {
+        if record.outcome != Outcome::Answered {
+            self.out.unanswered.count(piece);
+        }
+        if let Some(latencies) = self.latencies.get_mut(piece) {
             let ms = (record.latency_s * 1e3).round() as u64;
             if latencies.record(ms).is_err() {
                 latencies.saturating_record(ms);

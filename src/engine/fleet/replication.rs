@@ -1,7 +1,5 @@
 //! What one replication of a fleet came to.
 
-use hdrhistogram::Histogram;
-
 use super::limiter::LimitRecord;
 use super::recorder::{Gauge, Tally};
 use super::station::StationRecord;
@@ -16,6 +14,8 @@ pub struct Replication<C> {
     pub arrived: Tally,
     /// Sessions that ended, however.
     pub ended: Tally,
+    /// Those of them that ended without their answer.
+    pub unanswered: Tally,
     /// Sessions in progress.
     pub in_progress: Gauge,
     /// Time that sessions spent here, with the user's waits, summed session by session, s.
@@ -30,8 +30,9 @@ pub struct Replication<C> {
     pub prefix_warm: u64,
     /// Money of sessions that ended, by piece of the horizon.
     pub cost_pieces: Vec<PicoUsd>,
-    /// Latencies of sessions that ended, ms, by piece of the horizon; to within 1 %.
-    pub latency_pieces: Vec<Histogram<u64>>,
+    /// Latency of sessions that ended, by piece of the horizon: median and 99th percentile, to within 1 %, s; nothing where
+    /// none ended.
+    pub latency_pieces_s: Vec<Option<[f64; 2]>>,
     /// How long a piece of the horizon is, s.
     pub piece_s: f64,
     /// Calls that a breaker ended.
@@ -40,6 +41,8 @@ pub struct Replication<C> {
     pub events: u64,
     /// When it was given up because too many sessions were in progress, s.
     pub given_up_s: Option<f64>,
+    /// For how long it was counted, s.
+    pub counted_s: f64,
 }
 
 impl<C> Replication<C> {
@@ -49,6 +52,7 @@ impl<C> Replication<C> {
             sample: change(self.sample),
             arrived: self.arrived,
             ended: self.ended,
+            unanswered: self.unanswered,
             in_progress: self.in_progress,
             stay_in_window_s: self.stay_in_window_s,
             stations: self.stations,
@@ -56,11 +60,12 @@ impl<C> Replication<C> {
             prefix_calls: self.prefix_calls,
             prefix_warm: self.prefix_warm,
             cost_pieces: self.cost_pieces,
-            latency_pieces: self.latency_pieces,
+            latency_pieces_s: self.latency_pieces_s,
             piece_s: self.piece_s,
             refused: self.refused,
             events: self.events,
             given_up_s: self.given_up_s,
+            counted_s: self.counted_s,
         }
     }
 }

@@ -22,6 +22,8 @@ pub(super) enum Happening {
     GoesOn(u32),
     /// A model call is over.
     CallOver(u32),
+    /// A model call that waits for a place can't wait any longer.
+    LeavesQueue { slot: u32, wait: u32 },
     /// Something happens to a call of a tool.
     InPhase { whose: Whose, tool: u32, call: u32, what: What },
     /// A tool has served a request.
@@ -182,16 +184,9 @@ impl<D: Draws> Servers for Meeting<'_, '_, D> {
         let (now_ns, piece) = (self.shared.now_ns, self.shared.piece);
         let Some(station) = self.shared.tools.get_mut(tool) else { return Reception::Lost };
         station.record.came.count(piece);
-        match hit {
-            Some(true) => {
-                station.record.lost.count(piece);
-                return Reception::Lost;
-            }
-            Some(false) => {
-                station.record.turned_away.count(piece);
-                return Reception::TurnedAway;
-            }
-            None => {}
+        if let Some(is_silent) = hit {
+            station.record.down.count(piece);
+            return if is_silent { Reception::Lost } else { Reception::TurnedAway };
         }
         let (tool, call) = (tool as u32, call as u32);
         let request = AtTool { whose: self.whose, tool, call, attempt, is_answered, service_ns: ns(service_s) };

@@ -16,10 +16,12 @@ pub struct StationRecord {
     pub places: u64,
     /// Requests that came.
     pub came: Tally,
-    /// Requests that were turned away: no place was free, or it was out of order.
+    /// Requests that were turned away: no place was free, or a provider limit was reached.
     pub turned_away: Tally,
-    /// Requests that were lost because it was out of order.
-    pub lost: Tally,
+    /// Requests that failed because it was out of order.
+    pub down: Tally,
+    /// Requests that waited and left, because their client couldn't wait any longer.
+    pub left: Tally,
     /// Requests that were served to the end.
     pub served: Tally,
     /// Requests being served.
@@ -57,7 +59,8 @@ impl<T> Station<T> {
             places,
             came: Tally::new(),
             turned_away: Tally::new(),
-            lost: Tally::new(),
+            down: Tally::new(),
+            left: Tally::new(),
             served: Tally::new(),
             busy: Gauge::new(ruler),
             waiting: Gauge::new(ruler),
@@ -101,10 +104,21 @@ impl<T> Station<T> {
         }
     }
 
+    /// A request that waits leaves: how long it has waited, ns; nothing where none is meant.
+    pub fn leave(&mut self, is_meant: impl Fn(&T) -> bool, now_ns: u64, piece: usize) -> Option<u64> {
+        let at = self.queue.iter().position(|(request, _)| is_meant(request))?;
+        let (_, since_ns) = self.queue.remove(at)?;
+        self.record.waiting.down(now_ns);
+        self.record.left.count(piece);
+        self.record.waited_in_window_s += seconds(now_ns - since_ns.max(self.from_ns));
+        Some(now_ns - since_ns)
+    }
+
     /// The warm-up is over.
     pub fn start_counting(&mut self, now_ns: u64) {
         let record = &mut self.record;
-        for tally in [&mut record.came, &mut record.turned_away, &mut record.lost, &mut record.served] {
+        for tally in [&mut record.came, &mut record.turned_away, &mut record.down, &mut record.left, &mut record.served]
+        {
             tally.counted = 0;
         }
         record.busy.start_counting(now_ns);

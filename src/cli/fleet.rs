@@ -16,7 +16,8 @@ use crate::simulate::{Answer, FleetComparison, compare_fleets};
 use crate::stats::{Figure, FleetSummary, Place, Series, SeriesKind};
 
 /// The stems of the charts of a run.
-pub(super) const CHARTS: [&str; 4] = ["fleet-calls", "fleet-sessions", "fleet-latency", "fleet-unanswered"];
+pub(super) const CHARTS: [&str; 6] =
+    ["fleet-calls", "fleet-sessions", "fleet-latency", "fleet-unanswered", "fleet-use", "fleet-cost"];
 
 /// The unit of the horizontal axis, and how many seconds it is.
 fn unit(horizon_s: f64) -> (&'static str, f64) {
@@ -84,6 +85,13 @@ pub(super) fn write_charts(answer: &Answer, folder: &mut Folder) -> Result<(), E
         latency.into_iter().filter_map(|(kind, name)| line_of(kind, name.to_owned())).collect();
     let unanswered: Vec<SweepLine> =
         line_of(SeriesKind::UnansweredPerHour, "unanswered".to_owned()).into_iter().collect();
+    let stations = places(answer)
+        .into_iter()
+        .filter_map(|place| line_of(SeriesKind::Utilisation(place), format!("{}: servers busy", name(place))));
+    let limits =
+        fleet.limits.iter().filter_map(|limit| line_of(SeriesKind::LimitUse(limit.kind), limit.kind.key().to_owned()));
+    let used: Vec<SweepLine> = stations.chain(limits).collect();
+    let cost: Vec<SweepLine> = line_of(SeriesKind::CostPerHour, "dollars an hour".to_owned()).into_iter().collect();
     let all = [
         (chart(scenario, about("calls a second"), calls, report::count), CHARTS[0]),
         (chart(scenario, about("sessions in progress, and calls that wait"), sessions, report::count), CHARTS[1]),
@@ -95,6 +103,8 @@ pub(super) fn write_charts(answer: &Answer, folder: &mut Folder) -> Result<(), E
             chart(scenario, about("sessions that end without their answer, an hour"), unanswered, report::count),
             CHARTS[3],
         ),
+        (chart(scenario, about("share that is used of servers and provider limits"), used, report::percent), CHARTS[4]),
+        (chart(scenario, about("money of the sessions that end, an hour"), cost, report::money), CHARTS[5]),
     ];
     for (chart, stem) in all {
         if chart.lines.is_empty() {
@@ -206,6 +216,7 @@ fn write_overlays(comparison: &FleetComparison, mut folder: Folder) -> Result<()
         let name = report::place_name(first, place);
         kinds.push((SeriesKind::CallsPerS(place), format!("calls of {name} a second"), format!("calls-{name}")));
         kinds.push((SeriesKind::Waiting(place), format!("calls that wait for {name}"), format!("waiting-{name}")));
+        kinds.push((SeriesKind::Utilisation(place), format!("servers of {name} that are busy"), format!("use-{name}")));
     }
     for (kind, what, stem) in kinds {
         let lines: Vec<SweepLine> = answers
@@ -219,7 +230,11 @@ fn write_overlays(comparison: &FleetComparison, mut folder: Folder) -> Result<()
             continue;
         }
         let about = format!("{what}; means over replications with 95 % intervals");
-        let shown = if kind == SeriesKind::LatencyP99 { report::seconds } else { report::count };
+        let shown = match kind {
+            SeriesKind::LatencyP99 => report::seconds,
+            SeriesKind::Utilisation(_) => report::percent,
+            _ => report::count,
+        };
         let drawn = chart(&first.scenario, about, lines, shown);
         let written = chart::write(&drawn, folder.path(), &format!("compare-{stem}"))?;
         folder.add(written);

@@ -357,6 +357,8 @@ pub fn series_name(answer: &Answer, series: &Series) -> String {
         SeriesKind::CallsPerS(place) => format!("{}_calls_per_s", place_name(answer, place)),
         SeriesKind::FailuresPerS(place) => format!("{}_turned_away_per_s", place_name(answer, place)),
         SeriesKind::Waiting(place) => format!("{}_waiting", place_name(answer, place)),
+        SeriesKind::Utilisation(place) => format!("{}_utilisation", place_name(answer, place)),
+        SeriesKind::LimitUse(kind) => format!("{}_used", kind.key()),
         SeriesKind::BreakerPerS => "breaker_refused_per_s".to_owned(),
         SeriesKind::UnansweredPerHour => "unanswered_per_hour".to_owned(),
         SeriesKind::CostPerHour => "cost_usd_per_hour".to_owned(),

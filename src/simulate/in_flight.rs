@@ -28,7 +28,7 @@ pub struct InFlightRow {
 /// A turn: how long its call takes, how long its tools take after that, ns; and its dollars.
 #[derive(Debug, Clone, Copy)]
 struct Call {
-    call_ns: u64,
+    model_ns: u64,
     tools_ns: u64,
     usd: f64,
 }
@@ -86,7 +86,7 @@ fn spend(group: &[Vec<Call>], budget_usd: f64) -> f64 {
             spent += call.usd;
             agenda.push(Reverse((at_ns.saturating_add(call.tools_ns), BEGINS, session, number + 1)));
         } else if spent < budget_usd {
-            agenda.push(Reverse((at_ns.saturating_add(call.call_ns), ENDS, session, number)));
+            agenda.push(Reverse((at_ns.saturating_add(call.model_ns), ENDS, session, number)));
         }
     }
     spent
@@ -104,7 +104,7 @@ impl Collect for Timelines {
     fn turn(&mut self, turn: &Turn) {
         let ns = |seconds: f64| (seconds.max(0.0) * 1e9).round() as u64;
         let tools_s = turn.tool_phase_s.unwrap_or(0.0);
-        let call = Call { call_ns: ns(turn.latency_s - tools_s), tools_ns: ns(tools_s), usd: turn.cost.usd() };
+        let call = Call { model_ns: ns(turn.latency_s - tools_s), tools_ns: ns(tools_s), usd: turn.cost.usd() };
         self.open.push(call);
     }
 

@@ -90,6 +90,10 @@ pub enum SeriesKind {
     FailuresPerS(Place),
     /// Requests that wait at a station.
     Waiting(Place),
+    /// The share of a station's servers that is busy.
+    Utilisation(Place),
+    /// The share of a provider limit that is used.
+    LimitUse(LimitKind),
     /// Calls that a breaker ends, a second.
     BreakerPerS,
     /// Sessions that end without their answer, an hour.
@@ -147,6 +151,8 @@ pub struct FleetSummary {
     pub limits: Vec<LimitSummary>,
     /// The share of model calls that found tools and system in the cache; `None` where they can't be.
     pub prefix_warm: Option<Estimate>,
+    /// Whether as many sessions arrive at all times.
+    pub is_steady: bool,
     /// Whether it doesn't settle.
     pub growth: Option<Growth>,
     /// Numbers over time.
@@ -261,6 +267,7 @@ impl FleetSummary {
             prefix_warm: all()
                 .any(|r| r.prefix_calls > 0)
                 .then(|| share(all().map(|r| ratio(r.prefix_warm as f64, r.prefix_calls as f64)))),
+            is_steady: matches!(fleet.arrivals, Arrivals::Poisson { .. }),
             growth,
             series: series(model, &stations, replications),
             stations,
@@ -269,9 +276,23 @@ impl FleetSummary {
         }
     }
 
-    /// The station or limit that is nearest to its end, with the share of it that is used.
+    /// The station or limit that is nearest to its end, with the share of it that is used: on average, or at its peak where
+    /// arrivals come and go by the hour.
     pub fn bottleneck(&self) -> Option<(Bottleneck, f64)> {
-        bottleneck(&self.stations, &self.limits)
+        if self.is_steady {
+            return bottleneck(&self.stations, &self.limits);
+        }
+        let from = (self.warm_up_s / self.piece_s).ceil() as usize;
+        let peak = |series: &Series| {
+            let values = series.values.iter().skip(from).flatten();
+            values.map(|value| value.value).max_by(f64::total_cmp)
+        };
+        let all = self.series.iter().filter_map(|series| match series.kind {
+            SeriesKind::Utilisation(place) => Some((Bottleneck::Station(place), peak(series)?)),
+            SeriesKind::LimitUse(kind) => Some((Bottleneck::Limit(kind), peak(series)?)),
+            _ => None,
+        });
+        all.max_by(|a, b| a.1.total_cmp(&b.1))
     }
 
     /// The station of a place.
@@ -431,6 +452,17 @@ fn series(model: &Model, stations: &[StationSummary], replications: &[Replicatio
             let waiting = pieces(&|r, piece| r.stations[index].waiting.pieces_s[piece] / r.piece_s);
             all.push(Series { kind: SeriesKind::Waiting(place), values: waiting });
         }
+        if let Some(servers) = summary.servers {
+            let busy = pieces(&|r, piece| r.stations[index].busy.pieces_s[piece] / (r.piece_s * servers as f64));
+            all.push(Series { kind: SeriesKind::Utilisation(place), values: busy });
+        }
+    }
+    for index in 0..replications.first().map_or(0, |first| first.limits.len()) {
+        let limit = &replications[0].limits[index];
+        let used = |r: &Replication<Sample>, piece: usize| {
+            r.limits[index].pieces[piece] * 60.0 / (r.piece_s * r.limits[index].per_minute)
+        };
+        all.push(Series { kind: SeriesKind::LimitUse(limit.kind), values: pieces(&used) });
     }
     if replications.iter().any(|r| r.unanswered.all > 0) {
         let unanswered = pieces(&|r, piece| f64::from(r.unanswered.pieces[piece]) * 3600.0 / r.piece_s);

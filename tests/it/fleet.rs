@@ -727,3 +727,42 @@ fn a_plan_of_whole_numbers_goes_to_the_last_one_and_sees_what_fails_early() {
     let told = agent_sim::report::plan_terminal(&planned, agent_sim::report::Style::Plain);
     assert!(told.contains("answered >= 0.99"), "{told}");
 }
+
+#[test]
+fn thresholds_take_figures_of_fleets() {
+    let text = format!("{SHARED_TOOL}\n[thresholds]\n\"search.utilisation\" = \"< 0.5\"\n\"in_progress\" = \"< 100\"");
+    let answer = answer(scenario_with(&text, &["fleet.replications=5", "fleet.horizon=3h"]));
+    let not_kept = agent_sim::report::not_kept(&answer, false);
+    assert_eq!(not_kept.len(), 1);
+    assert!(not_kept[0].starts_with("search.utilisation < 0.5: NOT kept, at 0.7"), "{not_kept:?}");
+    let alone = Scenario::parse(
+        "session.turns = 2\n[thresholds]\n\"in_progress\" = \"< 100\"",
+        "test.toml",
+        "".as_ref(),
+        &agent_sim::scenario::Request::default(),
+    );
+    assert!(alone.unwrap_err().to_string().contains("there is no metric or rate `in_progress`"));
+}
+
+#[test]
+fn what_is_used_at_the_peak_of_a_day_is_told() {
+    let text = "model.first_token = \"1s\"\nsession.turns = 3\n[fleet]\n\
+        arrivals = { profile = { per_hour = [60, 1200, 60], scale = 2 } }\nreplications = 5\nlimits.requests_per_minute = 200";
+    let answer = answer(scenario(text));
+    let limit = &summary(&answer).limits[0];
+    // 120 requests a minute of 200 in the middle hour, and a third of that on average
+    assert_close(limit.used_at_peak.value, 0.6, 0.1);
+    assert_close(limit.used.value, 0.22, 0.05);
+    let (what, share) = summary(&answer).bottleneck().unwrap();
+    assert_eq!(what, Bottleneck::Limit(LimitKind::Requests));
+    assert_close(share, limit.used_at_peak.value, 1e-12);
+}
+
+#[test]
+fn every_hour_of_a_fleets_day_costs_what_its_sessions_cost() {
+    let mut answer = shipped_scenario("rate-limits.toml", None);
+    answer.model.fleet.as_mut().unwrap().replications = 3;
+    let answer = crate::support::answer(answer);
+    let cost = summary(&answer).cost_per_hour_usd.unwrap().value;
+    assert_close(cost, mean(&answer, "cost_usd") * summary(&answer).ended_per_hour.value, 1e-3);
+}

@@ -204,10 +204,10 @@ impl<'m, C: Collect> Playing<'m, C> {
         let end_ns = self.out.given_up_s.map_or(horizon_ns, ns);
         let mut out = self.out;
         let here = self.slots.iter().filter(|slot| slot.is_here);
-        let from_ns = if self.is_counting { self.from_ns } else { end_ns };
+        let from_ns = self.from_ns;
         out.stay_in_window_s += here.map(|slot| seconds(end_ns - slot.arrived_ns.max(from_ns))).sum::<f64>();
         out.in_progress.advance(end_ns);
-        out.counted_s = seconds(end_ns - if self.is_counting { self.from_ns } else { 0 });
+        out.counted_s = seconds(end_ns - from_ns);
         let quantiles =
             |ms: &Histogram<u64>| (!ms.is_empty()).then(|| [0.5, 0.99].map(|p| ms.value_at_quantile(p) as f64 / 1e3));
         out.latency_pieces_s = self.latencies.iter().map(quantiles).collect();

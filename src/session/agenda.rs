@@ -325,6 +325,12 @@ impl<'a, S: rand::Rng> Running<'a, S> {
         running
     }
 
+    /// Whether the client still waits for an attempt of a call.
+    pub fn awaits(&self, call: usize, attempt: u32) -> bool {
+        let at_server = self.calls.get(call).and_then(|call| call.at_server);
+        at_server.is_some_and(|at| at.attempt == attempt)
+    }
+
     /// Whether nothing of it is left to happen.
     pub fn is_over(&self) -> bool {
         self.open == 0

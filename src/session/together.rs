@@ -144,6 +144,11 @@ impl<'m, S: rand::Rng> OpenPhase<'m, S> {
         self.running.get(tool)?.as_ref().map(|running| running.from_s)
     }
 
+    /// Whether the client still waits for an attempt of a call.
+    pub fn awaits(&self, tool: usize, call: usize, attempt: u32) -> bool {
+        self.running.get(tool).and_then(Option::as_ref).is_some_and(|running| running.awaits(call, attempt))
+    }
+
     /// Plays an event. One of a tool that is over is of no use any more.
     pub fn handle<D: Draws<Stream = S>, P: Plans, V: Servers>(
         &mut self,

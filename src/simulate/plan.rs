@@ -128,7 +128,17 @@ struct Search<'a> {
     scenario: Option<Scenario>,
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    fn new(
+        load: &'a dyn Fn(&str) -> Result<Scenario, Error>,
+        goals: &'a [Goal],
+        options: Options,
+        progress: &'a dyn Progress,
+    ) -> Self {
+        let progress = Added { inner: progress, before: AtomicU64::new(0), done: AtomicU64::new(0) };
+        Self { load, goals, options, progress, points: Vec::new(), scenario: None }
+    }
+
     /// Plays a value, once.
     fn play(&mut self, text: &str, x: f64) -> Result<Planned, Error> {
         if let Some(known) = self.points.iter().find(|point| point.text == text) {
@@ -238,8 +248,7 @@ pub fn plan(
     options: Options,
     progress: &dyn Progress,
 ) -> Result<Plan, Error> {
-    let progress = Added { inner: progress, before: AtomicU64::new(0), done: AtomicU64::new(0) };
-    let mut search = Search { load, goals: &goals, options, progress, points: Vec::new(), scenario: None };
+    let mut search = Search::new(load, &goals, options, progress);
     let is_whole = unknown.kind == Kind::Whole;
     let rounded = |x: f64| unknown.rounded(if is_whole { x } else { significant(x) });
     let (low, high) = (unknown.rounded(unknown.low), unknown.rounded(unknown.high));
@@ -304,8 +313,7 @@ pub fn plan_list(
     options: Options,
     progress: &dyn Progress,
 ) -> Result<Plan, Error> {
-    let progress = Added { inner: progress, before: AtomicU64::new(0), done: AtomicU64::new(0) };
-    let mut search = Search { load, goals: &goals, options, progress, points: Vec::new(), scenario: None };
+    let mut search = Search::new(load, &goals, options, progress);
     for (place, value) in values.iter().enumerate() {
         search.play(value, place as f64)?;
     }

@@ -766,3 +766,20 @@ fn every_hour_of_a_fleets_day_costs_what_its_sessions_cost() {
     let cost = summary(&answer).cost_per_hour_usd.unwrap().value;
     assert_close(cost, mean(&answer, "cost_usd") * summary(&answer).ended_per_hour.value, 1e-3);
 }
+
+#[test]
+fn a_request_that_nobody_waits_for_is_executed_and_no_wait() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("times.csv"), "seconds\n0\n0.5\n1\n").unwrap();
+    let text = "session.turns = 2\n[[tools]]\nname = \"t\"\nlatency = \"10s\"\ncapacity = 1\ntimeout = \"15s\"\n[fleet]\n\
+        arrivals = { file = \"times.csv\" }\nhorizon = \"10m\"\nreplications = 1";
+    let request = agent_sim::scenario::Request::default();
+    let scenario = Scenario::parse(text, "test.toml", folder.path(), &request).unwrap();
+    let all = records(&scenario);
+    // the first is served at once; the second after 9.5 s and too late; the third's client has gone when its turn comes
+    let seen: Vec<(f64, f64, u64, u64)> =
+        all.iter().map(|r| (r.tool_s, r.queue_s, r.executions, r.succeeded_calls)).collect();
+    assert_eq!(seen, [(10.0, 0.0, 1, 1), (15.0, 9.5, 1, 0), (15.0, 0.0, 1, 0)]);
+    let station = &answer(scenario).fleet.unwrap().replications[0].stations[1];
+    assert_eq!((station.came.all, station.served.all), (3, 3));
+}

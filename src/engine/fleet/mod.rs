@@ -536,7 +536,8 @@ impl<'m, C: Collect> Playing<'m, C> {
     fn served(&mut self, request: AtTool) {
         if let Some((next, waited_s)) = self.shared.served(request.tool as usize) {
             let kept = &mut self.slots[next.whose.slot as usize];
-            if kept.phases == next.whose.phase {
+            let awaits = |open: &OpenPhase<'_, _>| open.awaits(next.tool as usize, next.call as usize, next.attempt);
+            if kept.phases == next.whose.phase && kept.phase.as_ref().is_some_and(awaits) {
                 kept.totals.queue_s += waited_s;
             }
         }

@@ -100,7 +100,7 @@ struct Which {
     /// Override a key of the file, as often as you like: --set session.turns=20 --set tools.search.timeout=5s
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Sessions to play (the file's `[run] sessions`, or 100000)
+    /// Sessions to play (the file's `[run] sessions`, or 100000; a fleet plays until its horizon)
     #[arg(long, value_name = "N")]
     sessions: Option<String>,
     /// Number that names the simulated world; the same seed gives the same figures (the file's, or 1)

@@ -334,9 +334,20 @@ fn prices_of_one_model_and_of_all() {
 #[test]
 fn help_teaches() {
     insta::assert_snapshot!("help", out(&agent_sim(&["--help"])));
-    for command in
-        ["run", "check", "init", "prices", "completions", "compare", "sweep", "solve", "levers", "reserve", "budget"]
-    {
+    for command in [
+        "run",
+        "check",
+        "init",
+        "prices",
+        "completions",
+        "compare",
+        "sweep",
+        "solve",
+        "levers",
+        "reserve",
+        "budget",
+        "plan",
+    ] {
         insta::with_settings!({ snapshot_suffix => command }, {
             insta::assert_snapshot!("help", out(&agent_sim(&[command, "--help"])));
         });

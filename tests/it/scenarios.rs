@@ -287,7 +287,17 @@ fn the_template_is_a_scenario() {
 
 #[test]
 fn what_the_template_leaves_out_works_too() {
-    let on: Vec<String> = TEMPLATE
+    // a fleet doesn't play everything else yet, and stands for itself
+    let begin = TEMPLATE.find("# [fleet]").unwrap();
+    let end = begin + TEMPLATE[begin..].find("\n\n").unwrap();
+    let (before, block, after) = (&TEMPLATE[..begin], &TEMPLATE[begin..end], &TEMPLATE[end..]);
+    let fleet: Vec<&str> = block.lines().map(|line| line.strip_prefix("# ").unwrap()).collect();
+    let mut fleet = scenario(&format!("{before}{}{after}", fleet.join("\n")));
+    fleet.model.fleet.as_mut().unwrap().replications = 5;
+    let played = answer(fleet);
+    assert!(played.checks.all_pass() && played.fleet.unwrap().summary.limits.len() == 3);
+    let alone = format!("{before}{after}");
+    let on: Vec<String> = alone
         .lines()
         .map(|line| match line.strip_prefix("# ") {
             Some(rest) if rest.starts_with('[') || rest.split(" = ").next().is_some_and(|k| !k.contains(' ')) => rest,

@@ -63,18 +63,15 @@ impl Chart for HockeyStick {
                 .label("doesn't settle")
                 .legend(|(x, y)| Rectangle::new([(x, y - 5), (x + 22, y + 5)], LIGHT.filled()));
         }
-        let cut = |y: f64| y.min(top);
         let band: Vec<(f64, f64)> = self
             .points
             .iter()
-            .map(|p| (p.0, cut(p.3)))
-            .chain(self.points.iter().rev().map(|p| (p.0, cut(p.2))))
+            .map(|p| (p.0, p.3.min(top)))
+            .chain(self.points.iter().rev().map(|p| (p.0, p.2)))
             .collect();
         chart.draw_series([Polygon::new(band, BLUE.mix(0.2).filled())])?;
         chart
-            .draw_series(
-                LineSeries::new(self.points.iter().map(|p| (p.0, cut(p.1))), BLUE.stroke_width(2)).point_size(3),
-            )?
+            .draw_series(LineSeries::new(self.points.iter().map(|p| (p.0, p.1)), BLUE.stroke_width(2)).point_size(3))?
             .label(self.name.clone())
             .legend(|(x, y)| PathElement::new([(x, y), (x + 22, y)], BLUE.stroke_width(2)));
         chart

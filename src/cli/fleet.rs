@@ -62,7 +62,7 @@ fn places(answer: &Answer) -> Vec<Place> {
 
 /// Draws a fleet over time: calls, sessions, latency.
 pub(super) fn write_charts(answer: &Answer, folder: &mut Folder) -> Result<(), Error> {
-    let Some(fleet) = answer.fleet.as_ref().map(|fleet| &fleet.summary) else { return Ok(()) };
+    let Some(fleet) = answer.fleet_summary() else { return Ok(()) };
     let scenario = &answer.scenario;
     let line_of = |kind: SeriesKind, name: String| {
         fleet.series(kind).map(|series| line(name, series, fleet)).filter(|line| !line.points.is_empty())

@@ -37,6 +37,11 @@ pub enum Arrivals {
 }
 
 impl Arrivals {
+    /// Whether as many arrive at all times.
+    pub fn is_steady(&self) -> bool {
+        matches!(self, Self::Poisson { .. })
+    }
+
     /// Sessions a second on average over the first `horizon_s`.
     pub fn mean_per_s(&self, horizon_s: f64) -> f64 {
         match self {

@@ -426,6 +426,11 @@ impl Tool {
         self.faults.any() || self.has_outage || self.station.is_some_and(|station| station.places < u64::MAX)
     }
 
+    /// Whether its calls meet those of other sessions of a fleet.
+    pub fn is_shared(&self) -> bool {
+        self.station.is_some() || self.has_outage
+    }
+
     /// Whether a second copy may be sent.
     pub fn is_hedged(&self) -> bool {
         self.hedge_after_s.is_finite()

@@ -8,6 +8,7 @@ use super::Style;
 use super::fleet::{growth_text, unanswered_text, watched};
 use super::format::table;
 use super::head::{Head, PriceSheet};
+use super::markdown::escape;
 use super::plan::figure_shown;
 use crate::simulate::{FleetComparison, FleetRow, FleetWay};
 use crate::stats::{Estimate, Reading, is_decided};
@@ -106,7 +107,7 @@ pub fn fleets_terminal(comparison: &FleetComparison, style: Style) -> String {
 pub fn fleets_markdown(comparison: &FleetComparison) -> String {
     let mut out = String::new();
     if let Some(answer) = first_answer(comparison) {
-        let _ = writeln!(out, "### {}\n", answer.scenario.title.replace('|', "\\|"));
+        let _ = writeln!(out, "### {}\n", escape(&answer.scenario.title));
     }
     for way in &comparison.ways {
         if let Some(why) = unstable(way) {
@@ -116,7 +117,7 @@ pub fn fleets_markdown(comparison: &FleetComparison) -> String {
     let base = comparison.ways.first().map_or("", |way| way.name.as_str());
     let _ = writeln!(out, "| | way | | beyond {base} |\n|---|---|---:|---:|");
     for line in lines(comparison) {
-        let _ = writeln!(out, "| {} |", line.map(|cell| cell.replace('|', "\\|")).join(" | "));
+        let _ = writeln!(out, "| {} |", line.map(|cell| escape(&cell)).join(" | "));
     }
     let _ = writeln!(out, "\n<sub>Differences replication by replication, with 95 % intervals; ? is undecided.</sub>");
     out

@@ -11,7 +11,7 @@ use super::wording::{
 use crate::simulate::Answer;
 use crate::stats::{Rate, TurnMetric, Unit};
 
-fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ")
 }
 
@@ -63,7 +63,7 @@ pub fn markdown(answer: &Answer) -> String {
     let mut out = String::new();
     let strategy = if scenario.strategy == "base" { String::new() } else { format!(" · {}", scenario.strategy) };
     let _ = writeln!(out, "### {}{}\n", escape(&scenario.title), escape(&strategy));
-    if let Some(fleet) = answer.fleet.as_ref().map(|fleet| &fleet.summary)
+    if let Some(fleet) = answer.fleet_summary()
         && let Some(text) = super::fleet::unstable(answer, fleet)
     {
         let _ = writeln!(out, "**{}**", escape(&text));

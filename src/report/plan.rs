@@ -8,7 +8,6 @@ use super::Style;
 use super::format::{number, percent, seconds, table, whole};
 use super::head::{Head, PriceSheet};
 use super::wording::value;
-use crate::model::Arrivals;
 use crate::simulate::{Found, Kind, Plan, Planned};
 use crate::stats::{Bottleneck, Figure, Place, Reading};
 
@@ -59,7 +58,7 @@ fn saturates(plan: &Plan) -> Option<String> {
     let (busy, share) = at.busiest?;
     let used = if matches!(busy, Bottleneck::Limit(_)) { "used up" } else { "busy" };
     let fleet = plan.scenario.model.fleet.as_ref();
-    let is_steady = fleet.is_none_or(|fleet| matches!(fleet.arrivals, Arrivals::Poisson { .. }));
+    let is_steady = fleet.is_none_or(|fleet| fleet.arrivals.is_steady());
     let used = if is_steady { used.to_owned() } else { format!("{used} at its peak") };
     Some(format!("{} fills up first: {} {used} at {}", busy_name(plan, busy), used_share(share), key_value(plan, at.x)))
 }

@@ -28,7 +28,7 @@ pub fn terminal(answer: &Answer, style: Style) -> String {
         "{}",
         style.faint(&format!("{}{strategy} · {}, seed {}", scenario.file, played(answer), scenario.run.seed))
     );
-    let fleet = answer.fleet.as_ref().map(|fleet| &fleet.summary);
+    let fleet = answer.fleet_summary();
     if let Some((text, fleet)) = fleet.and_then(|fleet| Some((unstable(answer, fleet)?, fleet))) {
         let _ = writeln!(out, "\n{}", style.bad(&text));
         super::fleet::terminal(&mut out, answer, fleet, style);

@@ -319,7 +319,7 @@ pub(super) fn fleet(
         }
         Some(at) => at.value,
         // a profile's hours and a file's times are meant from the first on
-        None if matches!(arrivals, Arrivals::Poisson { .. }) => horizon_s / 10.0,
+        None if arrivals.is_steady() => horizon_s / 10.0,
         None => 0.0,
     };
     let expected = arrivals.mean_per_s(horizon_s) * horizon_s;

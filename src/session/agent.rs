@@ -365,10 +365,14 @@ impl<'m, D: Draws> Session<'m, D> {
         self.touched.as_ref().map_or(&[], |touched| &touched.stretches)
     }
 
+    /// Whether a call that reads so many tokens has found tools and system in the cache, but for what hits round down.
+    pub fn found_prefix(&self, hit_tokens: u64) -> bool {
+        hit_tokens > 0 && hit_tokens + self.model.cache.granularity_tokens > self.parts.prefix
+    }
+
     /// Notes that an executed call used the prefix, if it is one that can be cached.
     pub(super) fn touch(&mut self, cache: &Cache, now_s: f64, first_token_s: f64, hit_tokens: u64) {
-        let prefix = self.parts.prefix;
-        let found = hit_tokens > 0 && hit_tokens + cache.granularity_tokens > prefix;
+        let (prefix, found) = (self.parts.prefix, self.found_prefix(hit_tokens));
         if let Some(touched) = self.touched.as_mut().filter(|_| prefix >= cache.min_tokens) {
             touched.touch(now_s, now_s + first_token_s, found);
         }

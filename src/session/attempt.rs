@@ -217,11 +217,11 @@ impl<D: Draws> Session<'_, D> {
         })
     }
 
-    /// Tokens of tools and system, where they can be in the cache by themselves and are those of other sessions too: a session
-    /// whose own have changed doesn't share them any more.
-    pub fn shared_prefix(&self) -> Option<u64> {
+    /// Whether tools and system can be in the cache by themselves and are those of other sessions too: a session whose own have
+    /// changed doesn't share them any more.
+    pub fn shares_prefix(&self) -> bool {
         let (cache, prefix) = (&self.model.cache, self.parts.prefix);
-        (cache.enabled && prefix > 0 && prefix >= cache.min_tokens && !self.has_own_prefix).then_some(prefix)
+        cache.enabled && prefix > 0 && prefix >= cache.min_tokens && !self.has_own_prefix
     }
 
     /// What the session is about to send, after it has said [`Step::Send`]; `shared` says whether other sessions keep

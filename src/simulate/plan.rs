@@ -97,14 +97,12 @@ impl Plan {
 /// Adds up the goals of several runs.
 struct Added<'a> {
     inner: &'a dyn Progress,
-    before: AtomicU64,
     done: AtomicU64,
 }
 
 impl Progress for Added<'_> {
     fn goal(&self, sessions: u64) {
-        self.before.store(self.done.load(Ordering::Relaxed), Ordering::Relaxed);
-        self.inner.goal(self.before.load(Ordering::Relaxed) + sessions);
+        self.inner.goal(self.done.load(Ordering::Relaxed) + sessions);
     }
 
     fn done(&self, sessions: u64) {
@@ -121,7 +119,7 @@ const MOST_STEPS: usize = 24;
 
 struct Search<'a> {
     load: &'a dyn Fn(&str) -> Result<Scenario, Error>,
-    goals: &'a [Goal],
+    goals: Vec<Goal>,
     options: Options,
     progress: Added<'a>,
     points: Vec<Planned>,
@@ -131,11 +129,11 @@ struct Search<'a> {
 impl<'a> Search<'a> {
     fn new(
         load: &'a dyn Fn(&str) -> Result<Scenario, Error>,
-        goals: &'a [Goal],
+        goals: Vec<Goal>,
         options: Options,
         progress: &'a dyn Progress,
     ) -> Self {
-        let progress = Added { inner: progress, before: AtomicU64::new(0), done: AtomicU64::new(0) };
+        let progress = Added { inner: progress, done: AtomicU64::new(0) };
         Self { load, goals, options, progress, points: Vec::new(), scenario: None }
     }
 
@@ -147,7 +145,7 @@ impl<'a> Search<'a> {
         let scenario = (self.load)(text)?;
         self.scenario.get_or_insert_with(|| scenario.clone());
         let point = match simulate(scenario, self.options, &self.progress) {
-            Ok(answer) => planned(&answer, text, x, self.goals),
+            Ok(answer) => planned(&answer, text, x, &self.goals),
             Err(Error::Unstable(load)) => {
                 let why = format!(
                     "unstable: {} servers of {} are needed and there are {}",
@@ -168,6 +166,14 @@ impl<'a> Search<'a> {
 }
 
 impl Search<'_> {
+    /// The plan, its points from left to right: by value, or by their place in a list.
+    fn finish(self, key: &str, kind: Option<Kind>, found: Found) -> Result<Plan, Error> {
+        let Self { mut points, scenario, goals, .. } = self;
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        let scenario = scenario.ok_or_else(|| Error::Plan("nothing was played".to_owned()))?;
+        Ok(Plan { scenario, key: key.to_owned(), kind, goals, found, points })
+    }
+
     fn at(&mut self, unknown: &Unknown, x: f64) -> Result<Planned, Error> {
         self.play(&unknown.text(x), x)
     }
@@ -220,7 +226,7 @@ fn count(x: f64) -> String {
 }
 
 fn planned(answer: &Answer, text: &str, x: f64, goals: &[Goal]) -> Planned {
-    let fleet = answer.fleet.as_ref().map(|fleet| &fleet.summary);
+    let fleet = answer.fleet_summary();
     let judged = |goal: &Goal| {
         let reading = fleet.and_then(|fleet| goal.figure.read(&answer.summary, fleet));
         (reading, goal.judge(reading))
@@ -248,7 +254,7 @@ pub fn plan(
     options: Options,
     progress: &dyn Progress,
 ) -> Result<Plan, Error> {
-    let mut search = Search::new(load, &goals, options, progress);
+    let mut search = Search::new(load, goals, options, progress);
     let is_whole = unknown.kind == Kind::Whole;
     let rounded = |x: f64| unknown.rounded(if is_whole { x } else { significant(x) });
     let (low, high) = (unknown.rounded(unknown.low), unknown.rounded(unknown.high));
@@ -295,10 +301,7 @@ pub fn plan(
             }
         }
     };
-    let Search { mut points, scenario, .. } = search;
-    points.sort_by(|a, b| a.x.total_cmp(&b.x));
-    let scenario = scenario.ok_or_else(|| Error::Plan("nothing was played".to_owned()))?;
-    Ok(Plan { scenario, key: unknown.key.clone(), kind: Some(unknown.kind), goals, found, points })
+    search.finish(&unknown.key, Some(unknown.kind), found)
 }
 
 /// Plays the values of a list, and says from which on the goals are met.
@@ -313,18 +316,16 @@ pub fn plan_list(
     options: Options,
     progress: &dyn Progress,
 ) -> Result<Plan, Error> {
-    let mut search = Search::new(load, &goals, options, progress);
+    let mut search = Search::new(load, goals, options, progress);
     for (place, value) in values.iter().enumerate() {
         search.play(value, place as f64)?;
     }
-    let Search { points, scenario, .. } = search;
-    let met: Vec<bool> = points.iter().map(Planned::meets).collect();
+    let met: Vec<bool> = search.points.iter().map(Planned::meets).collect();
     let found = match met.iter().rposition(|meets| !*meets) {
         None => Found::Everywhere,
         Some(last) if last + 1 < met.len() => Found::First(last + 1),
         Some(_) if met.contains(&true) => Found::Mixed,
         Some(_) => Found::Nowhere,
     };
-    let scenario = scenario.ok_or_else(|| Error::Plan("nothing was played".to_owned()))?;
-    Ok(Plan { scenario, key: key.to_owned(), kind: None, goals, found, points })
+    search.finish(key, None, found)
 }

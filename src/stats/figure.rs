@@ -31,13 +31,6 @@ pub enum Figure {
     TurnedAway(Place),
 }
 
-/// The places of a model at which something can be asked.
-fn places(model: &Model) -> Vec<Place> {
-    let meets = |tool: &crate::model::Tool| tool.station.is_some() || tool.has_outage;
-    let tools = model.phase.tools.iter().enumerate().filter(|(_, tool)| meets(tool) || model.phase.breaker.is_some());
-    std::iter::once(Place::Model).chain(tools.map(|(index, _)| Place::Tool(index))).collect()
-}
-
 impl Figure {
     /// Every figure of a fleet, in the order of a report.
     pub fn all(model: &Model) -> Vec<Self> {
@@ -52,7 +45,7 @@ impl Figure {
         if model.tariff.is_some() {
             all.push(Self::CostPerHour);
         }
-        for place in places(model) {
+        for place in Place::all(model) {
             if waits_at(model, place) {
                 all.push(Self::Utilisation(place));
                 all.push(Self::WaitMean(place));
@@ -145,13 +138,7 @@ impl Figure {
     pub fn of(self, replication: &Replication<Sample>) -> Option<f64> {
         let window_s = replication.counted_s;
         let sample = &replication.sample;
-        let station = |place: Place| {
-            let index = match place {
-                Place::Model => 0,
-                Place::Tool(tool) => tool + 1,
-            };
-            replication.stations.get(index)
-        };
+        let station = |place: Place| replication.stations.get(place.index());
         let value = match self {
             Self::Sessions(Statistic::Mean(metric)) => sample.moments(metric.quantity()).mean,
             Self::Sessions(Statistic::Quantile(metric, p)) => {

@@ -8,8 +8,8 @@ use super::moments::{Estimate, Moments};
 use super::quantile::{QUANTILES, QuantileEstimate, quantile_ranks};
 use super::sample::Sample;
 use super::summary::{MetricSummary, Summary};
-use crate::engine::{LimitKind, PIECES, Replication, StationRecord, Waits};
-use crate::model::{Arrivals, Fleet, Model};
+use crate::engine::{LimitKind, LimitRecord, PIECES, Replication, StationRecord, Waits};
+use crate::model::{Fleet, Model};
 
 /// What a station or limit is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +18,23 @@ pub enum Place {
     Model,
     /// Calls of the tool with this number.
     Tool(usize),
+}
+
+impl Place {
+    /// The places at which sessions of a model's fleet meet.
+    pub fn all(model: &Model) -> Vec<Self> {
+        let tools = model.phase.tools.iter().enumerate();
+        let shared = tools.filter(|(_, tool)| tool.is_shared() || model.phase.breaker.is_some());
+        std::iter::once(Self::Model).chain(shared.map(|(index, _)| Self::Tool(index))).collect()
+    }
+
+    /// Where its station stands among those of a replication: the model's first, then the tools'.
+    pub fn index(self) -> usize {
+        match self {
+            Self::Model => 0,
+            Self::Tool(tool) => tool + 1,
+        }
+    }
 }
 
 /// A station, or a tool without an end of servers.
@@ -244,14 +261,12 @@ impl FleetSummary {
         let all = || replications.iter();
         let hours = |r: &Replication<Sample>| r.counted_s / 3600.0;
         let costs = |r: &Replication<Sample>| r.sample.sources().total().usd() / hours(r);
-        let stations = replications.first().map_or(0, |first| first.stations.len());
         let limits = replications.first().map_or(0, |first| first.limits.len());
-        let meets = |index: &usize| {
-            let tool = index.checked_sub(1).and_then(|tool| model.phase.tools.get(tool));
-            tool.is_none_or(|tool| tool.station.is_some() || tool.has_outage || model.phase.breaker.is_some())
+        let stations: Vec<StationSummary> = if replications.is_empty() {
+            Vec::new()
+        } else {
+            Place::all(model).into_iter().map(|place| station(place.index(), replications)).collect()
         };
-        let stations: Vec<StationSummary> =
-            (0..stations).filter(meets).map(|index| station(index, replications)).collect();
         let limits: Vec<LimitSummary> = (0..limits).filter_map(|index| limit(index, fleet, replications)).collect();
         let growth = growth(fleet, replications, bottleneck(&stations, &limits));
         Self {
@@ -267,7 +282,7 @@ impl FleetSummary {
             prefix_warm: all()
                 .any(|r| r.prefix_calls > 0)
                 .then(|| share(all().map(|r| ratio(r.prefix_warm as f64, r.prefix_calls as f64)))),
-            is_steady: matches!(fleet.arrivals, Arrivals::Poisson { .. }),
+            is_steady: fleet.arrivals.is_steady(),
             growth,
             series: series(model, &stations, replications),
             stations,
@@ -359,11 +374,16 @@ fn limit(index: usize, fleet: &Fleet, replications: &[Replication<Sample>]) -> O
         used: over(timed().map(|(limit, counted_s)| limit.passed * 60.0 / (limit.per_minute * counted_s))),
         // what was full at the beginning doesn't count
         used_at_peak: peak((fleet.warm_up_s / piece_s).ceil() as usize..first.pieces.len(), |piece| {
-            over(all().map(|limit| limit.pieces[piece] * 60.0 / (piece_s * limit.per_minute)))
+            over(all().map(|limit| used_in(limit, piece, piece_s)))
         }),
         short_per_hour: over(timed().map(|(limit, counted_s)| limit.short as f64 * 3600.0 / counted_s)),
         impossible: all().map(|limit| limit.impossible).sum(),
     })
+}
+
+/// The share of a limit that is used in one piece of the horizon.
+fn used_in(limit: &LimitRecord, piece: usize, piece_s: f64) -> f64 {
+    limit.pieces[piece] * 60.0 / (piece_s * limit.per_minute)
 }
 
 /// The largest of the estimates of the pieces.
@@ -396,9 +416,8 @@ fn growth(fleet: &Fleet, replications: &[Replication<Sample>], busiest: Option<(
         return Some(Growth { per_hour: over(replications.iter().map(since_begin)), saturated, given_up });
     }
     let half_s = f64::midpoint(fleet.horizon_s, fleet.warm_up_s);
-    let is_steady = matches!(fleet.arrivals, Arrivals::Poisson { .. });
     let goes_wrong = fleet.outages.iter().any(|outage| outage.until_s > half_s && outage.from_s < fleet.horizon_s);
-    if !is_steady || goes_wrong {
+    if !fleet.arrivals.is_steady() || goes_wrong {
         return None;
     }
     let levels = |r: &Replication<Sample>| -> Vec<f64> {
@@ -435,11 +454,7 @@ fn series(model: &Model, stations: &[StationSummary], replications: &[Replicatio
         },
     ];
     for summary in stations {
-        let place = summary.place;
-        let index = match place {
-            Place::Model => 0,
-            Place::Tool(tool) => tool + 1,
-        };
+        let (place, index) = (summary.place, summary.place.index());
         let a_second = |count: &dyn Fn(&StationRecord, usize) -> u32| {
             pieces(&|r, piece| f64::from(count(&r.stations[index], piece)) / r.piece_s)
         };
@@ -448,20 +463,16 @@ fn series(model: &Model, stations: &[StationSummary], replications: &[Replicatio
             let failed = |s: &StationRecord, piece: usize| s.turned_away.pieces[piece] + s.down.pieces[piece];
             all.push(Series { kind: SeriesKind::FailuresPerS(place), values: a_second(&failed) });
         }
-        if summary.servers.is_some() {
+        if let Some(servers) = summary.servers {
             let waiting = pieces(&|r, piece| r.stations[index].waiting.pieces_s[piece] / r.piece_s);
             all.push(Series { kind: SeriesKind::Waiting(place), values: waiting });
-        }
-        if let Some(servers) = summary.servers {
             let busy = pieces(&|r, piece| r.stations[index].busy.pieces_s[piece] / (r.piece_s * servers as f64));
             all.push(Series { kind: SeriesKind::Utilisation(place), values: busy });
         }
     }
     for index in 0..replications.first().map_or(0, |first| first.limits.len()) {
         let limit = &replications[0].limits[index];
-        let used = |r: &Replication<Sample>, piece: usize| {
-            r.limits[index].pieces[piece] * 60.0 / (r.piece_s * r.limits[index].per_minute)
-        };
+        let used = |r: &Replication<Sample>, piece: usize| used_in(&r.limits[index], piece, r.piece_s);
         all.push(Series { kind: SeriesKind::LimitUse(limit.kind), values: pieces(&used) });
     }
     if replications.iter().any(|r| r.unanswered.all > 0) {

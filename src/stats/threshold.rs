@@ -192,8 +192,7 @@ impl Goal {
 /// A bound; a duration is one of seconds, and per cent are a share.
 fn goal_bound(text: &str) -> Option<(Bound, f64)> {
     bound(text).or_else(|| {
-        let (sign, bound) = Bound::ALL.into_iter().find(|(sign, _)| text.trim().starts_with(sign))?;
-        let limit = text.trim().strip_prefix(sign)?.trim();
+        let (bound, limit) = split(text)?;
         let percent = limit.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
         let duration = || Some(limit.parse::<jiff::SignedDuration>().ok()?.as_secs_f64());
         Some((bound, percent.map(|number| number / 100.0).or_else(duration)?))
@@ -216,8 +215,13 @@ fn verdict(bound: Bound, limit: f64, reading: Option<Reading>) -> Verdict {
 }
 
 fn bound(text: &str) -> Option<(Bound, f64)> {
-    let text = text.trim();
-    let (sign, bound) = Bound::ALL.into_iter().find(|(sign, _)| text.starts_with(sign))?;
-    let limit: f64 = text.strip_prefix(sign)?.trim().replace('_', "").parse().ok()?;
+    let (bound, limit) = split(text)?;
+    let limit: f64 = limit.replace('_', "").parse().ok()?;
     limit.is_finite().then_some((bound, limit))
+}
+
+/// The sign of a bound, and what stands behind it.
+fn split(text: &str) -> Option<(Bound, &str)> {
+    let text = text.trim();
+    Bound::ALL.into_iter().find_map(|(sign, bound)| Some((bound, text.strip_prefix(sign)?.trim())))
 }

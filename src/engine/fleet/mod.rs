@@ -65,7 +65,6 @@ enum Failure {
 struct Slot<'m> {
     session: Option<Session<'m, SessionDraws>>,
     runs: Option<Runs<'m, SessionDraws>>,
-    draws: Option<SessionDraws>,
     is_here: bool,
     number: u64,
     arrived_ns: u64,
@@ -291,7 +290,6 @@ impl<'m, C: Collect> Playing<'m, C> {
         }
         kept.room.start_run(run.number, run.origin_s);
         kept.totals = PhaseTotals::default();
-        kept.draws = Some(run.draws);
         kept.session = Some(session);
         kept.run_ns = self.shared.now_ns;
         self.go_on(slot);
@@ -366,12 +364,12 @@ impl<'m, C: Collect> Playing<'m, C> {
     fn send(&mut self, slot: u32, waited_s: f64) {
         let now_ns = self.shared.now_ns;
         let kept = &mut self.slots[slot as usize];
-        let (Some(session), Some(draws)) = (&mut kept.session, &kept.draws) else { return };
+        let Some(session) = &mut kept.session else { return };
         let clock_s = seconds(now_ns - kept.run_ns);
-        let prefix = session.shared_prefix();
-        let is_warm = prefix.is_some() && self.prefix.is_warm(now_ns);
+        let shares_prefix = session.shares_prefix();
+        let is_warm = shares_prefix && self.prefix.is_warm(now_ns);
         let sending = session.sending(clock_s, is_warm);
-        let hit = self.shared.is_hit(None, draws, &mut kept.outage_draws);
+        let hit = self.shared.is_hit(None, session.draws(), &mut kept.outage_draws);
         let mut counts = false;
         let ruling = match hit {
             Some(true) => Ruling::Lose,
@@ -392,12 +390,12 @@ impl<'m, C: Collect> Playing<'m, C> {
         };
         let step = session.send(clock_s, waited_s, is_warm, ruling);
         let Step::Call(call) = step else {
-            // the budget of time ran out while it waited
+            // nothing was about to be sent
             self.free_place(slot);
             return self.go_on(slot);
         };
-        if let Some(prefix) = prefix.filter(|_| counts) {
-            let found = call.hit_tokens > 0 && call.hit_tokens + self.model.cache.granularity_tokens > prefix;
+        if shares_prefix && counts {
+            let found = session.found_prefix(call.hit_tokens);
             self.prefix.touch(now_ns, found, now_ns.saturating_add(ns(call.first_token_s)));
             self.out.prefix_calls += 1;
             self.out.prefix_warm += u64::from(found);
@@ -459,14 +457,7 @@ impl<'m, C: Collect> Playing<'m, C> {
         kept.phases = kept.phases.wrapping_add(1);
         kept.phase_ns = self.shared.now_ns;
         let whose = Whose { slot, phase: kept.phases };
-        let draws = session.draws();
-        let mut meeting = Meeting {
-            shared: &mut self.shared,
-            draws,
-            whose,
-            origin_s: seconds(kept.run_ns),
-            outage_draws: &mut kept.outage_draws,
-        };
+        let mut meeting = Meeting::new(&mut self.shared, session, whose, kept.run_ns, &mut kept.outage_draws);
         let open =
             OpenPhase::begin(session, turn, now_s, &mut kept.room, &mut kept.totals, &mut self.outbox, &mut meeting);
         kept.phase = Some(open);
@@ -496,14 +487,7 @@ impl<'m, C: Collect> Playing<'m, C> {
         let at_s = seconds(now_ns - kept.phase_ns);
         let in_batch_s = (at_s - began_s).max(0.0);
         let event = Event { at_s, batch: tool as usize, in_batch_s, call: call as usize, what };
-        let draws = session.draws();
-        let mut meeting = Meeting {
-            shared: &mut self.shared,
-            draws,
-            whose,
-            origin_s: seconds(kept.run_ns),
-            outage_draws: &mut kept.outage_draws,
-        };
+        let mut meeting = Meeting::new(&mut self.shared, session, whose, kept.run_ns, &mut kept.outage_draws);
         let refused = kept.totals.refused;
         open.handle(event, session, &mut kept.room, &mut kept.totals, &mut self.outbox, &mut meeting);
         if kept.totals.refused > refused {

@@ -62,8 +62,6 @@ pub struct Gauge {
     pub most: u64,
     /// Its integral over time between the warm-up and the horizon, s.
     pub area_s: f64,
-    /// The level when the warm-up was over.
-    pub first: u64,
     /// The integral in each piece of the horizon, s.
     pub pieces_s: Vec<f64>,
     since_ns: u64,
@@ -78,7 +76,6 @@ impl Gauge {
             level: 0,
             most: 0,
             area_s: 0.0,
-            first: 0,
             pieces_s: vec![0.0; PIECES],
             since_ns: 0,
             piece: 0,
@@ -115,7 +112,7 @@ impl Gauge {
     /// The warm-up is over.
     pub(super) fn start_counting(&mut self, now_ns: u64) {
         self.advance(now_ns);
-        (self.area_s, self.first, self.most) = (0.0, self.level, self.level);
+        (self.area_s, self.most) = (0.0, self.level);
     }
 }
 

@@ -3,8 +3,8 @@
 use super::clock::{Agenda, ns, seconds};
 use super::recorder::{Ruler, Tally};
 use super::station::{Place, Station};
-use crate::model::{Fleet, MOST_TOOLS, Model};
-use crate::session::{Arrival, BreakerState, Draws, Purpose, Reception, Servers, What};
+use crate::model::{Fleet, MOST_TOOLS, Model, Tool};
+use crate::session::{Arrival, BreakerState, Draws, Purpose, Reception, Servers, Session, What};
 
 /// Where a session is kept, and which of its phases is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,7 +105,7 @@ impl<'m> Shared<'m> {
             ruler,
             piece: 0,
             tools: stations.collect(),
-            meets: tools.iter().map(|tool| tool.station.is_some() || tool.has_outage).collect(),
+            meets: tools.iter().map(Tool::is_shared).collect(),
             weather: Weather { shares: vec![None; tools.len() + 1] },
             breakers: model.phase.breaker.is_some().then(|| vec![BreakerState::default(); tools.len()]),
             refused: Tally::new(),
@@ -154,13 +154,26 @@ impl<'m> Shared<'m> {
 
 /// What a session's calls meet.
 pub(super) struct Meeting<'a, 'm, D> {
-    pub shared: &'a mut Shared<'m>,
-    pub draws: &'a D,
-    pub whose: Whose,
+    shared: &'a mut Shared<'m>,
+    draws: &'a D,
+    whose: Whose,
     /// When the session began, s.
-    pub origin_s: f64,
+    origin_s: f64,
     /// Attempts that met an outage so far.
-    pub outage_draws: &'a mut u64,
+    outage_draws: &'a mut u64,
+}
+
+impl<'a, 'm, D: Draws> Meeting<'a, 'm, D> {
+    /// Of a phase of a session that began at `run_ns`.
+    pub fn new(
+        shared: &'a mut Shared<'m>,
+        session: &'a Session<'m, D>,
+        whose: Whose,
+        run_ns: u64,
+        outage_draws: &'a mut u64,
+    ) -> Self {
+        Self { shared, draws: session.draws(), whose, origin_s: seconds(run_ns), outage_draws }
+    }
 }
 
 impl<D: Draws> Servers for Meeting<'_, '_, D> {

@@ -46,7 +46,8 @@ fn play(scenario: &Scenario, threads: usize) -> (u64, f64) {
     let start = Instant::now();
     let fresh = || Sample::new(model, 1_000_000, &[]);
     let played =
-        with_threads(Some(threads), || play_fleet(model, fleet, scenario.run.seed, &fresh(), fresh, &|_| {})).unwrap();
+        with_threads(Some(threads), || play_fleet(model, fleet, scenario.run.seed, &fresh(), |_| fresh(), &|_| {}))
+            .unwrap();
     let events = played.iter().map(|replication| replication.events).sum();
     black_box(played);
     (events, start.elapsed().as_secs_f64())

@@ -85,9 +85,9 @@ pub enum Error {
         "`{0}` holds single sessions side by side, and the sessions of a fleet aren't single; `run`, `check`, `compare` and `plan` play a fleet"
     )]
     NotOfFleets(&'static str),
-    /// Charts of a comparison of single sessions.
-    #[error("{}: a comparison of single sessions has no charts; `run --strategy NAME -o DIR` draws one of them", .0.display())]
-    NoCharts(PathBuf),
+    /// A folder without results.
+    #[error("{} is no folder of results; `agent-sim run scenario.toml -o DIR` writes one", .0.display())]
+    NoResults(PathBuf),
     /// A plan that can't be made.
     #[error("{0}")]
     Plan(String),
@@ -128,8 +128,8 @@ impl Error {
             | Error::NothingToSweep(_)
             | Error::Sweep(_)
             | Error::Solve(_)
-            | Error::NoCharts(_)
             | Error::Plan(_)
+            | Error::NoResults(_)
             | Error::NotOfFleets(_)
             | Error::Budget(_)
             | Error::Reserve(_)

@@ -54,7 +54,7 @@
 //! [`budget`] a budget that can't be overspent, for a live agent · [`dist`] laws of random amounts · [`price`] money and the dated price sheet · [`model`] a scenario in plain numbers ·
 //! [`session`] the rules of one session · [`engine`] sessions on all cores · [`stats`] estimates and intervals ·
 //! [`theory`] closed forms · [`check`](mod@check) theory against simulation · [`scenario`] the file format ·
-//! [`report`] terminal, JSON, markdown · [`chart`] SVG and PNG · [`cli`] the commands. `ARCHITECTURE.md` has the map.
+//! [`table`] results as Parquet and CSV · [`report`] terminal, JSON, markdown · [`chart`] SVG and PNG · [`cli`] the commands. `ARCHITECTURE.md` has the map.
 
 pub mod budget;
 pub mod chart;
@@ -70,6 +70,7 @@ pub mod scenario;
 pub mod session;
 pub mod simulate;
 pub mod stats;
+pub mod table;
 pub mod theory;
 
 pub use error::Error;

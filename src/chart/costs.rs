@@ -5,9 +5,9 @@ use plotters::coord::ranged1d::ValueFormatter;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
-use super::{BLUE, Chart, FONT, GREY, LIGHT, ORANGE, Outcome, axis, legend, titled};
-use crate::report::{money, whole};
-use crate::stats::{Metric, Quantity, Sample, Summary, quantile_name};
+use super::{BLUE, Chart, FONT, GREY, LIGHT, ORANGE, Outcome, Spots, axis, legend, titled};
+use crate::report::{money, percent, whole};
+use crate::stats::{quantile_name, quantile_ranks};
 
 /// "What does each call of a session cost, with the cache and without?"
 #[derive(Debug, Clone)]
@@ -25,7 +25,7 @@ pub struct CostByTurn {
 }
 
 impl Chart for CostByTurn {
-    fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>) -> Outcome<DB> {
+    fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>, spots: &mut Spots) -> Outcome<DB> {
         let calls = self.without_cache_usd.len();
         let subtitle = format!(
             "mean cost of a model call, input and output, among the first {} sessions that reach it",
@@ -60,6 +60,9 @@ impl Chart for CostByTurn {
                 continue;
             }
             let points = usd.iter().enumerate().map(|(index, y)| (index as f64 + 1.0, *y));
+            for (x, y) in points.clone() {
+                spots.add(chart.backend_coord(&(x, y)), format!("call {x}, {label}: {}", money(y)));
+            }
             let input = input_usd.map_or_else(String::new, |usd| format!(": {} of input a session", money(usd)));
             chart
                 .draw_series(LineSeries::new(points, colour.stroke_width(3)))?
@@ -86,16 +89,14 @@ pub struct CostDistribution {
 const BINS: u32 = 60;
 
 impl CostDistribution {
-    /// Of a run's sessions; `None` where all cost the same, there are no prices, or the run was too large to keep every
-    /// session. The last half percent is cut off, so that the rest has room.
-    pub fn new(title: &str, sample: &Sample, summary: &Summary) -> Option<Self> {
-        let metric = summary.metric("cost_usd")?;
-        let values = sample.values(Metric::of(Quantity::CostUsd)?)?;
-        if metric.min.total_cmp(&metric.max).is_eq() {
+    /// Of the cost of each session, $; `None` where all cost the same. The last half percent is cut off, so that the rest
+    /// has room.
+    pub fn new(title: &str, mut usd: Vec<f64>) -> Option<Self> {
+        usd.sort_by(f64::total_cmp);
+        let sorted = usd;
+        if sorted.first()?.total_cmp(sorted.last()?).is_eq() {
             return None;
         }
-        let mut sorted = values;
-        sorted.sort_by(f64::total_cmp);
         let cut = (sorted.len() as f64 * 0.995).ceil() as usize;
         let cut = cut.max(2).min(sorted.len());
         // sessions that differ by orders of magnitude need a logarithmic axis, without the cheapest half percent
@@ -121,11 +122,11 @@ impl CostDistribution {
                 (pair[0], pair[1], (to - below(pair[0])) as f64 / n)
             })
             .collect();
+        let rank = |p: f64| quantile_ranks(sorted.len() as u64, p).0;
         let marks = [0.5, 0.95, 0.99]
-            .iter()
-            .filter_map(|p| metric.quantile(*p))
-            .filter(|q| !q.too_few)
-            .map(|q| (quantile_name(q.p), q.value))
+            .into_iter()
+            .filter(|p| sorted.len() as u64 - rank(*p) >= 10)
+            .filter_map(|p| Some((quantile_name(p), *sorted.get(rank(p) as usize - 1)?)))
             .collect();
         let beyond = sorted.len() - cut;
         let hidden = if first > 0 {
@@ -144,22 +145,27 @@ impl CostDistribution {
 }
 
 impl Chart for CostDistribution {
-    fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>) -> Outcome<DB> {
+    fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>, spots: &mut Spots) -> Outcome<DB> {
         let plot = titled(area, &self.title, &self.subtitle)?;
         let (left, right) = (self.bars.first().map_or(0.0, |b| b.0), self.bars.last().map_or(1.0, |b| b.1));
         let top = (self.bars.iter().map(|b| b.2).fold(0.0, f64::max) * 1.22).max(1e-12);
         let mut builder = ChartBuilder::on(&plot);
         builder.x_label_area_size(44).y_label_area_size(76);
         if self.logarithmic {
-            self.fill(builder.build_cartesian_2d((left..right).log_scale(), 0.0..top)?, top)
+            self.fill(builder.build_cartesian_2d((left..right).log_scale(), 0.0..top)?, top, spots)
         } else {
-            self.fill(builder.build_cartesian_2d(left..right, 0.0..top)?, top)
+            self.fill(builder.build_cartesian_2d(left..right, 0.0..top)?, top, spots)
         }
     }
 }
 
 impl CostDistribution {
-    fn fill<DB, X>(&self, mut chart: ChartContext<'_, DB, Cartesian2d<X, RangedCoordf64>>, top: f64) -> Outcome<DB>
+    fn fill<DB, X>(
+        &self,
+        mut chart: ChartContext<'_, DB, Cartesian2d<X, RangedCoordf64>>,
+        top: f64,
+        spots: &mut Spots,
+    ) -> Outcome<DB>
     where
         DB: DrawingBackend,
         X: Ranged<ValueType = f64> + ValueFormatter<f64>,
@@ -184,6 +190,11 @@ impl CostDistribution {
                 .iter()
                 .map(|(from, to, share)| Rectangle::new([(*from, 0.0), (*to, *share)], BLUE.mix(0.6).filled())),
         )?;
+        for (from, to, share) in &self.bars {
+            let (middle, percent) = (f64::midpoint(*from, *to), percent(*share));
+            let text = format!("{} to {}: {percent} of the sessions", money(*from), money(*to));
+            spots.add(chart.backend_coord(&(middle, *share)), text);
+        }
         for (index, (name, usd)) in self.marks.iter().enumerate() {
             // taller to the right, labels to the left of their lines: no line crosses another's label
             let height = top * (1.0 - 0.055 * (self.marks.len() - 1 - index) as f64);

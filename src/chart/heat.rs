@@ -4,7 +4,7 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::{Chart, FONT, GREY, Outcome, shortened, titled};
+use super::{Chart, FONT, GREY, Outcome, Spots, shortened, titled};
 
 /// "What does it cost with so many turns and such a lifetime?": a cell for each pair of values.
 #[derive(Debug, Clone)]
@@ -44,7 +44,7 @@ fn share(value: f64, low: f64, high: f64) -> f64 {
 }
 
 impl Chart for HeatMap {
-    fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>) -> Outcome<DB> {
+    fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>, spots: &mut Spots) -> Outcome<DB> {
         const LEFT: i32 = 110;
         const BELOW: i32 = 56;
         let plot = titled(area, &self.title, &self.subtitle)?;
@@ -68,6 +68,16 @@ impl Chart for HeatMap {
                 };
                 let share = share(*value, low, high);
                 plot.draw(&Rectangle::new(corners, shade(share).filled()))?;
+                let (x, y) = plot.get_base_pixel();
+                let spot = format!(
+                    "{} {}, {} {}: {}",
+                    self.x.0,
+                    self.x.1[column],
+                    self.y.0,
+                    self.y.1[row],
+                    (self.shown)(*value)
+                );
+                spots.add((x + middle.0, y + middle.1), spot);
                 let colour = if share > 0.55 { WHITE } else { BLACK };
                 plot.draw(&Text::new((self.shown)(*value), middle, text(size, colour, centred)))?;
             }

@@ -4,7 +4,7 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 
 use super::scale::TailScale;
-use super::{BLUE, Chart, FONT, GREY, LIGHT, ORANGE, Outcome, axis, legend, titled};
+use super::{BLUE, COLOURS, Chart, FONT, GREY, LIGHT, ORANGE, Outcome, Spots, axis, legend, titled};
 use crate::report::seconds;
 use crate::stats::quantile_ranks;
 
@@ -13,10 +13,16 @@ use crate::stats::quantile_ranks;
 pub struct TailCurve {
     title: String,
     subtitle: String,
-    /// (p, value, lower, upper), s
-    simulated: Vec<(f64, f64, f64, f64)>,
+    lines: Vec<TailLine>,
     /// (p, value), s; empty where there is no closed form
     theory: Vec<(f64, f64)>,
+}
+
+#[derive(Debug, Clone)]
+struct TailLine {
+    name: String,
+    /// (p, value, lower, upper), s
+    points: Vec<(f64, f64, f64, f64)>,
 }
 
 /// Percentiles whose values are written beside the curve.
@@ -31,17 +37,18 @@ fn tail_percentiles(largest: f64) -> Vec<f64> {
     ps
 }
 
-impl TailCurve {
-    /// The curve of some durations, s, with the closed form's points where there is one. Stops at p99.9, or where fewer
-    /// than ten values lie beyond.
-    pub fn new(title: &str, subtitle: &str, values_s: &[f64], theory: impl Fn(&[f64]) -> Vec<(f64, f64)>) -> Self {
+/// The largest percentile of a curve of `n` values: p99.9, or where fewer than ten values lie beyond.
+fn largest(n: usize) -> f64 {
+    (1.0 - 10.0 / n.max(11) as f64).clamp(0.05, 0.999)
+}
+
+impl TailLine {
+    fn of(name: &str, values_s: &[f64]) -> Self {
         let mut sorted = values_s.to_vec();
         sorted.sort_by(f64::total_cmp);
         let n = sorted.len() as u64;
-        let largest = (1.0 - 10.0 / n.max(11) as f64).clamp(0.05, 0.999);
-        let ps = tail_percentiles(largest);
         let at = |rank: u64| sorted.get(rank as usize - 1).copied().unwrap_or(0.0);
-        let simulated = ps
+        let points = tail_percentiles(largest(sorted.len()))
             .iter()
             .filter(|_| n > 0)
             .map(|p| {
@@ -49,15 +56,35 @@ impl TailCurve {
                 (*p, at(rank), at(lower), at(upper))
             })
             .collect();
-        Self { title: title.to_owned(), subtitle: subtitle.to_owned(), simulated, theory: theory(&ps) }
+        Self { name: name.to_owned(), points }
+    }
+}
+
+impl TailCurve {
+    /// The curve of some durations, s, with the closed form's points (p, s) where there is one.
+    pub fn new(title: &str, subtitle: &str, values_s: &[f64], theory: &[(f64, f64)]) -> Self {
+        let most = largest(values_s.len());
+        Self {
+            title: title.to_owned(),
+            subtitle: subtitle.to_owned(),
+            lines: vec![TailLine::of("simulated, with its 95 % interval", values_s)],
+            theory: theory.iter().copied().filter(|(p, _)| *p <= most + 1e-12).collect(),
+        }
+    }
+
+    /// A curve for each of some ways.
+    pub fn of_ways(title: &str, subtitle: &str, ways: &[(String, Vec<f64>)]) -> Self {
+        let lines = ways.iter().map(|(name, values_s)| TailLine::of(name, values_s)).collect();
+        Self { title: title.to_owned(), subtitle: subtitle.to_owned(), lines, theory: Vec::new() }
     }
 }
 
 impl Chart for TailCurve {
-    fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>) -> Outcome<DB> {
+    fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>, spots: &mut Spots) -> Outcome<DB> {
         let plot = titled(area, &self.title, &self.subtitle)?;
-        let largest = self.simulated.last().map_or(0.99, |point| point.0);
-        let top = self.simulated.iter().map(|p| p.3).chain(self.theory.iter().map(|p| p.1)).fold(0.0, f64::max);
+        let points = || self.lines.iter().flat_map(|line| &line.points);
+        let largest = points().map(|point| point.0).fold(0.05, f64::max);
+        let top = points().map(|p| p.3).chain(self.theory.iter().map(|p| p.1)).fold(0.0, f64::max);
         let mut chart = ChartBuilder::on(&plot)
             .x_label_area_size(44)
             .y_label_area_size(76)
@@ -73,13 +100,22 @@ impl Chart for TailCurve {
             .label_style((FONT, 13))
             .axis_desc_style((FONT, 13))
             .draw()?;
-        let band: Vec<(f64, f64)> =
-            self.simulated.iter().map(|p| (p.0, p.3)).chain(self.simulated.iter().rev().map(|p| (p.0, p.2))).collect();
-        chart.draw_series([Polygon::new(band, BLUE.mix(0.25).filled())])?;
-        chart
-            .draw_series(LineSeries::new(self.simulated.iter().map(|p| (p.0, p.1)), BLUE.stroke_width(2)))?
-            .label("simulated, with its 95 % interval")
-            .legend(|(x, y)| PathElement::new([(x, y), (x + 22, y)], BLUE.stroke_width(2)));
+        for (TailLine { name, points }, colour) in self.lines.iter().zip(COLOURS.into_iter().cycle()) {
+            let band: Vec<(f64, f64)> =
+                points.iter().map(|p| (p.0, p.3)).chain(points.iter().rev().map(|p| (p.0, p.2))).collect();
+            chart.draw_series([Polygon::new(band, colour.mix(0.25).filled())])?;
+            chart
+                .draw_series(LineSeries::new(points.iter().map(|p| (p.0, p.1)), colour.stroke_width(2)))?
+                .label(name)
+                .legend(move |(x, y)| PathElement::new([(x, y), (x + 22, y)], colour.stroke_width(2)));
+            let whose = if self.lines.len() > 1 { format!("{name}, ") } else { String::new() };
+            for (p, value, low, high) in points.iter().step_by(2) {
+                let percentile = (p * 1e4).round() / 1e2;
+                let text =
+                    format!("{whose}p{percentile}: {} ({} … {})", seconds(*value), seconds(*low), seconds(*high));
+                spots.add(chart.backend_coord(&(*p, *value)), text);
+            }
+        }
         if !self.theory.is_empty() {
             chart
                 .draw_series(DashedLineSeries::new(self.theory.iter().copied(), 7, 6, ORANGE.stroke_width(2)))?
@@ -90,26 +126,19 @@ impl Chart for TailCurve {
                         + PathElement::new([(14, 0), (22, 0)], ORANGE.stroke_width(2))
                 });
         }
-        for p in LABELLED {
-            if let Some(point) = self
-                .simulated
-                .iter()
-                .min_by(|a, b| (a.0 - p).abs().total_cmp(&(b.0 - p).abs()))
-                .filter(|_| p <= largest + 1e-9)
-            {
+        if let [TailLine { points, .. }] = self.lines.as_slice() {
+            for p in LABELLED.into_iter().filter(|p| *p <= largest + 1e-9) {
+                let near = |point: &&(f64, f64, f64, f64)| (point.0 - p).abs();
+                let Some(point) = points.iter().min_by(|a, b| near(a).total_cmp(&near(b))) else { continue };
                 let label = seconds(point.1);
-                let shift = if p > 0.9985 {
-                    -(7 * label.chars().count() as i32) - 12
-                } else {
-                    -(7 * label.chars().count() as i32) - 6
-                };
+                let shift = -(7 * label.chars().count() as i32) - if p > 0.9985 { 12 } else { 6 };
                 chart.draw_series([EmptyElement::at((point.0, point.1))
                     + Circle::new((0, 0), 4, BLUE.filled())
                     + Text::new(label, (shift, -20), (FONT, 14).into_font().color(&BLACK))])?;
             }
         }
         // a curve that is cut off reaches its top early
-        let early = self.simulated.iter().find(|point| point.0 >= 0.9).is_some_and(|point| point.1 > 0.9 * top);
+        let early = points().filter(|point| point.0 >= 0.9 && point.0 < 0.95).any(|point| point.1 > 0.9 * top);
         legend(&mut chart, if early { SeriesLabelPosition::LowerRight } else { SeriesLabelPosition::UpperLeft })
     }
 }

@@ -7,8 +7,11 @@ mod costs;
 mod heat;
 mod latency;
 mod plan;
+mod results;
 mod scale;
+mod sources;
 mod sweep;
+mod ways;
 
 use std::path::{Path, PathBuf};
 
@@ -20,26 +23,42 @@ pub use costs::{CostByTurn, CostDistribution};
 pub use heat::HeatMap;
 pub use latency::TailCurve;
 pub use plan::HockeyStick;
+pub use results::{Drawing, Results, STEMS};
+pub use sources::MoneyBySource;
 pub use sweep::{SweepLine, SweepLines};
+pub use ways::{Way, WaysSideBySide};
 
 use crate::Error;
 
 const SIZE: (u32, u32) = (800, 480);
 const BLUE: RGBColor = RGBColor(0, 114, 178);
 const ORANGE: RGBColor = RGBColor(213, 94, 0);
+/// The colours of lines, and how often they come again.
+const COLOURS: [RGBColor; 6] =
+    [BLUE, ORANGE, RGBColor(0, 158, 115), RGBColor(204, 121, 167), RGBColor(230, 159, 0), RGBColor(86, 180, 233)];
 const GREY: RGBColor = RGBColor(90, 90, 90);
 const LIGHT: RGBColor = RGBColor(225, 225, 225);
 const FONT: &str = "sans-serif";
 
 type Outcome<DB> = Result<(), DrawingAreaErrorKind<<DB as DrawingBackend>::ErrorType>>;
 
+/// Spots of a picture at which a figure stands, in pixels, with the figure as text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Spots(pub Vec<(i32, i32, String)>);
+
+impl Spots {
+    fn add(&mut self, at: (i32, i32), text: impl Into<String>) {
+        self.0.push((at.0, at.1, text.into()));
+    }
+}
+
 /// Something that can be drawn on any surface.
 pub trait Chart {
-    /// Draws it, 800 by 480.
+    /// Draws it, 800 by 480, and says at which spots which figures stand.
     ///
     /// # Errors
     /// What the surface says.
-    fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>) -> Outcome<DB>;
+    fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>, spots: &mut Spots) -> Outcome<DB>;
 }
 
 /// Writes `stem.svg`, and `stem.png` where the feature is on; returns what was written.
@@ -52,7 +71,7 @@ pub fn write(chart: &impl Chart, folder: &Path, stem: &str) -> Result<Vec<PathBu
     let svg = folder.join(format!("{stem}.svg"));
     {
         let area = SVGBackend::new(&svg, SIZE).into_drawing_area();
-        chart.draw(&area).and_then(|()| area.present()).map_err(|e| failed(&svg, &e))?;
+        chart.draw(&area, &mut Spots::default()).and_then(|()| area.present()).map_err(|e| failed(&svg, &e))?;
     }
     written.push(svg);
     #[cfg(feature = "png")]
@@ -60,11 +79,25 @@ pub fn write(chart: &impl Chart, folder: &Path, stem: &str) -> Result<Vec<PathBu
         let png = folder.join(format!("{stem}.png"));
         {
             let area = BitMapBackend::new(&png, SIZE).into_drawing_area();
-            chart.draw(&area).and_then(|()| area.present()).map_err(|e| failed(&png, &e))?;
+            chart.draw(&area, &mut Spots::default()).and_then(|()| area.present()).map_err(|e| failed(&png, &e))?;
         }
         written.push(png);
     }
     Ok(written)
+}
+
+/// The picture as SVG, and its spots.
+///
+/// # Errors
+/// Where it can't be drawn.
+pub fn svg(chart: &impl Chart) -> Result<(String, Spots), Error> {
+    register_font();
+    let (mut text, mut spots) = (String::new(), Spots::default());
+    {
+        let area = SVGBackend::with_string(&mut text, SIZE).into_drawing_area();
+        chart.draw(&area, &mut spots).and_then(|()| area.present()).map_err(|e| failed(Path::new("a chart"), &e))?;
+    }
+    Ok((text, spots))
 }
 
 fn failed(path: &Path, error: &dyn std::fmt::Display) -> Error {

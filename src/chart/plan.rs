@@ -3,7 +3,7 @@
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
-use super::{BLUE, Chart, FONT, GREY, LIGHT, ORANGE, Outcome, axis, legend, titled};
+use super::{BLUE, Chart, FONT, GREY, LIGHT, ORANGE, Outcome, Spots, axis, legend, titled};
 
 /// "From how many sessions an hour on does the 99th percentile run away?"
 #[derive(Debug, Clone)]
@@ -29,7 +29,7 @@ pub struct HockeyStick {
 }
 
 impl Chart for HockeyStick {
-    fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>) -> Outcome<DB> {
+    fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>, spots: &mut Spots) -> Outcome<DB> {
         let plot = titled(area, &self.title, &self.subtitle)?;
         let top = self.points.iter().map(|p| p.1).fold(self.bound, f64::max) * 1.15;
         let all = || self.points.iter().map(|p| p.0).chain(self.unstable.iter().copied());
@@ -81,6 +81,17 @@ impl Chart for HockeyStick {
             )])?
             .label(format!("bound: {}", axis((self.shown)(self.bound))))
             .legend(|(x, y)| PathElement::new([(x, y), (x + 22, y)], ORANGE.stroke_width(1)));
+        for (x, value, low, high) in &self.points {
+            let text = format!(
+                "{} {}: {} ({} … {})",
+                self.x_name,
+                axis(format!("{x:.4}")),
+                (self.shown)(*value),
+                (self.shown)(*low),
+                (self.shown)(*high)
+            );
+            spots.add(chart.backend_coord(&(*x, value.min(top))), text);
+        }
         if let Some(answer) = self.answer {
             chart.draw_series([PathElement::new([(answer, 0.0), (answer, self.bound)], ORANGE.stroke_width(1))])?;
         }

@@ -3,7 +3,7 @@
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
-use super::{BLUE, Chart, FONT, GREY, LIGHT, ORANGE, Outcome, axis, legend, titled};
+use super::{COLOURS, Chart, FONT, GREY, LIGHT, Outcome, Spots, axis, legend, titled};
 
 /// "How does the cost rise with the number of turns, with the cache and without?"
 #[derive(Debug, Clone)]
@@ -20,6 +20,8 @@ pub struct SweepLines {
     pub lines: Vec<SweepLine>,
     /// How a value is written.
     pub shown: fn(f64) -> String,
+    /// Closed forms, one (x, value) list a line, where there are some.
+    pub theory: Vec<Vec<(f64, f64)>>,
     /// Stretches of the horizontal axis that are shaded, and what they are.
     pub shaded: Option<(String, Vec<(f64, f64)>)>,
 }
@@ -36,12 +38,8 @@ pub struct SweepLine {
 /// More dots than this would hide their line.
 const MOST_DOTS: usize = 40;
 
-/// Okabe and Ito's other colours.
-const COLOURS: [RGBColor; 6] =
-    [BLUE, ORANGE, RGBColor(0, 158, 115), RGBColor(204, 121, 167), RGBColor(230, 159, 0), RGBColor(86, 180, 233)];
-
 impl Chart for SweepLines {
-    fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>) -> Outcome<DB> {
+    fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>, spots: &mut Spots) -> Outcome<DB> {
         let plot = titled(area, &self.title, &self.subtitle)?;
         let points = || self.lines.iter().flat_map(|line| &line.points);
         let top = points().map(|p| p.3).fold(0.0, f64::max);
@@ -89,6 +87,28 @@ impl Chart for SweepLines {
                 )?
                 .label(name)
                 .legend(move |(x, y)| PathElement::new([(x, y), (x + 22, y)], colour.stroke_width(2)));
+            for (x, value, low, high) in points {
+                let place = place(x);
+                let place = if place.is_empty() { axis(format!("{x:.4}")) } else { place };
+                let text = format!(
+                    "{name}, {} {place}: {} ({} … {})",
+                    self.x_name,
+                    (self.shown)(*value),
+                    (self.shown)(*low),
+                    (self.shown)(*high)
+                );
+                spots.add(chart.backend_coord(&(*x, *value)), text);
+            }
+        }
+        for (index, line) in self.theory.iter().filter(|line| !line.is_empty()).enumerate() {
+            let drawn = chart.draw_series(DashedLineSeries::new(line.iter().copied(), 7, 6, BLACK.stroke_width(1)))?;
+            if index == 0 {
+                drawn.label("closed form").legend(|(x, y)| {
+                    EmptyElement::at((x, y))
+                        + PathElement::new([(0, 0), (8, 0)], BLACK.stroke_width(1))
+                        + PathElement::new([(14, 0), (22, 0)], BLACK.stroke_width(1))
+                });
+            }
         }
         legend(&mut chart, SeriesLabelPosition::UpperLeft)
     }

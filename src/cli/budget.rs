@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 
 use super::Which;
-use super::output::print;
+use super::output::{in_width, print};
 use super::progress::Bar;
 use crate::Error;
-use crate::report::{self, Style};
+use crate::report;
 use crate::simulate::{InFlight, size_budget};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -54,7 +54,7 @@ impl BudgetCommand {
         let sizing = size_budget(&scenario, &in_flight, self.which.options(), &bar)?;
         drop(bar);
         print(&match self.format {
-            BudgetFormat::Terminal => report::budget_terminal(&sizing, Style::Colour),
+            BudgetFormat::Terminal => in_width(|style| report::budget_terminal(&sizing, style)),
             BudgetFormat::Json => report::budget_json(&sizing).map_err(|e| Error::Output(e.into()))?,
         })?;
         Ok(ExitCode::SUCCESS)

@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 
 use super::Which;
-use super::output::{json, print};
+use super::output::{in_width, json, print};
 use super::progress::Bar;
 use crate::Error;
-use crate::report::{self, Style};
+use crate::report;
 use crate::simulate::simulate;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -58,7 +58,7 @@ impl Check {
                     if index > 0 {
                         print("\n")?;
                     }
-                    print(&report::checks_text(answer, Style::Colour))?;
+                    print(&in_width(|style| report::checks_text(answer, style)))?;
                 }
             }
         }

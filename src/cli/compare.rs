@@ -6,12 +6,12 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::fleet::Held;
-use super::output::print;
+use super::output::{Folder, in_width, options, print};
 use super::progress::Bar;
 use super::run::Format;
 use super::{Which, metric, threshold_code};
 use crate::Error;
-use crate::report::{self, Style};
+use crate::report;
 use crate::scenario::Scenario;
 use crate::simulate::compare;
 use crate::stats::Metric;
@@ -41,9 +41,12 @@ pub(super) struct Compare {
     /// The same as --format markdown: a verdict and tables for a pull request
     #[arg(long, conflicts_with = "format")]
     markdown: bool,
-    /// Of fleets: write compare.json, compare.md and charts over time (SVG and PNG) into this folder too
+    /// Write compare.json, compare.md, charts (SVG and PNG) and the tables of all ways into this folder too
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
+    /// Write the tables as CSV beside Parquet
+    #[arg(long, requires = "output")]
+    csv: bool,
 }
 
 impl Compare {
@@ -60,6 +63,10 @@ impl Compare {
             }
         }
         scenarios.insert(0, base);
+        let names = report::way_names(&scenarios.iter().collect::<Vec<_>>());
+        for (scenario, name) in scenarios.iter_mut().zip(names) {
+            scenario.strategy = name;
+        }
         Which::add_conditions(&mut scenarios, &self.fail_if)?;
         Ok(scenarios)
     }
@@ -68,16 +75,13 @@ impl Compare {
         let format = if self.markdown { Format::Markdown } else { self.format };
         let (metrics, strict, output) = (self.metric.as_slice(), self.strict, self.output.as_deref());
         let scenarios = self.all(base)?;
-        super::fleet::compare(&self.which, scenarios, &Held { metrics, format, strict, output })
+        super::fleet::compare(&self.which, scenarios, &Held { metrics, format, strict, output, csv: self.csv })
     }
 
     pub fn run(self) -> Result<ExitCode, Error> {
         let base = self.which.load(None)?;
         if base.model.fleet.is_some() {
             return self.fleets(base);
-        }
-        if let Some(output) = &self.output {
-            return Err(Error::NoCharts(output.clone()));
         }
         let names: Vec<&str> = match self.metric.as_slice() {
             [] if base.model.herd.is_some() => vec!["herd_calls", "herd_time_s"],
@@ -92,13 +96,21 @@ impl Compare {
             }
         }
         let scenarios = self.all(base)?;
+        let folder = self.output.as_deref().map(Folder::open).transpose()?;
+        let tables = folder.as_ref().map(|folder| folder.tables("compare", &scenarios, self.csv)).transpose()?;
         let bar = Bar::new();
-        let comparison = compare(scenarios, &metrics, self.which.options(), &bar)?;
+        let comparison = compare(scenarios, &metrics, options(&self.which, tables.as_ref()), &bar)?;
         drop(bar);
+        let json = || report::compare_json(&comparison).map_err(|e| Error::Output(e.into()));
+        if let Some(mut folder) = folder {
+            folder.write("compare.json", &json()?)?;
+            folder.write("compare.md", &report::compare_markdown(&comparison))?;
+            folder.finish(tables, false)?;
+        }
         print(&match (self.markdown, self.format) {
             (true, _) | (_, Format::Markdown) => report::compare_markdown(&comparison),
-            (_, Format::Json) => report::compare_json(&comparison).map_err(|e| Error::Output(e.into()))?,
-            (_, Format::Terminal) => report::compare_terminal(&comparison, Style::Colour),
+            (_, Format::Json) => json()?,
+            (_, Format::Terminal) => in_width(|style| report::compare_terminal(&comparison, style)),
         })?;
         let not_kept = comparison.answers.iter().enumerate().flat_map(|(way, answer)| {
             let name = report::way_name(&comparison, way);

@@ -5,11 +5,11 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::Which;
-use super::output::print;
+use super::output::{in_width, print};
 use super::progress::Bar;
 use super::run::Format;
 use crate::Error;
-use crate::report::{self, Style};
+use crate::report;
 use crate::simulate::levers;
 
 /// Rank what could be changed: by money saved and by seconds off the slowest sessions
@@ -37,7 +37,7 @@ impl LeversCommand {
         let ranking = levers(scenario, self.which.options(), &bar)?;
         drop(bar);
         print(&match self.format {
-            Format::Terminal => report::levers_terminal(&ranking, Style::Colour),
+            Format::Terminal => in_width(|style| report::levers_terminal(&ranking, style)),
             Format::Markdown => report::levers_markdown(&ranking),
             Format::Json => report::levers_json(&ranking).map_err(|e| Error::Output(e.into()))?,
         })?;

@@ -7,12 +7,15 @@ mod completions;
 mod fleet;
 mod init;
 mod levers;
+mod man;
 mod output;
 mod plan;
+mod plot;
 mod prices;
 mod progress;
 mod reserve;
 mod run;
+mod schema;
 mod solve;
 mod sweep;
 
@@ -59,6 +62,7 @@ Start here:
   agent-sim levers scenario.toml              what to change first, and what it saves
   agent-sim solve scenario.toml --find session.turns --where 'cost_usd.mean = 1'
   agent-sim budget scenario.toml              how large a budget has to be
+  agent-sim run scenario.toml -o results      tables (Parquet), charts and report.html in a folder
   agent-sim check scenario.toml               hold the simulation against closed forms
   agent-sim prices claude-sonnet-4-6          one model's prices, with their source
 
@@ -78,6 +82,8 @@ enum Command {
     Solve(solve::Solve),
     /// Find the least capacity, or the most load, with which a fleet meets its goals
     Plan(plan::PlanCommand),
+    /// Draw the charts of a folder of results again, from its tables
+    Plot(plot::Plot),
     /// Hold every closed form that applies against the simulation
     Check(check::Check),
     /// Write a commented scenario to start from
@@ -88,6 +94,10 @@ enum Command {
     Reserve(reserve::Reserve),
     /// Show the price sheet, or one model's prices with their source
     Prices(prices::Prices),
+    /// Print the JSON Schema of the scenario file, for your editor
+    Schema(schema::Schema),
+    /// Print the manual page
+    Man(man::Man),
     /// Print a completion script for your shell
     Completions(completions::Completions),
 }
@@ -200,8 +210,8 @@ impl Which {
         Ok(())
     }
 
-    fn options(&self) -> Options {
-        Options { threads: self.threads.map(usize::from) }
+    fn options(&self) -> Options<'static> {
+        Options { threads: self.threads.map(usize::from), tables: None }
     }
 }
 
@@ -237,11 +247,14 @@ pub fn run(cli: Cli) -> Result<ExitCode, Error> {
         Command::Levers(command) => command.run(),
         Command::Solve(command) => command.run(),
         Command::Plan(command) => command.run(),
+        Command::Plot(command) => command.run(),
         Command::Check(command) => command.run(),
         Command::Init(command) => command.run(),
         Command::Budget(command) => command.run(),
         Command::Reserve(command) => command.run(),
         Command::Prices(command) => command.run(),
+        Command::Schema(command) => command.run(),
+        Command::Man(command) => command.run(),
         Command::Completions(command) => command.run(),
     }
 }

@@ -3,7 +3,12 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use crate::simulate::Answer;
+use super::Which;
+use crate::chart::{self, Results};
+use crate::report::Style;
+use crate::scenario::Scenario;
+use crate::simulate::{Answer, Options};
+use crate::table::{Files, Schema, Sink};
 use crate::{Error, report};
 
 /// Prints to standard output; escape sequences are dropped where nobody would see them (a pipe, `NO_COLOR`).
@@ -14,9 +19,22 @@ pub(super) fn print(text: &str) -> Result<(), Error> {
     Ok(())
 }
 
+/// A text as wide as the terminal, or `COLUMNS` where standard output is none; without either as wide as it gets.
+pub(super) fn in_width(text: impl FnOnce(Style) -> String) -> String {
+    let of_terminal = || terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| usize::from(width.0));
+    let columns = of_terminal().or_else(|| std::env::var("COLUMNS").ok()?.parse().ok());
+    let style = columns.map_or(Style::COLOUR, |columns| Style::COLOUR.in_width(columns));
+    style.fit(&text(style))
+}
+
 /// The JSON report of some strategies.
 pub(super) fn json(answers: &[Answer]) -> Result<String, Error> {
     report::json(answers).map_err(|e| Error::Output(e.into()))
+}
+
+/// The options of the arguments, and where rows go.
+pub(super) fn options<'a>(which: &Which, tables: Option<&'a Files>) -> Options<'a> {
+    Options { tables: tables.map(|files| files as &dyn Sink), ..which.options() }
 }
 
 /// A folder for results, made before the work starts so that a wrong path fails at once.
@@ -24,6 +42,7 @@ pub(super) fn json(answers: &[Answer]) -> Result<String, Error> {
 pub(super) struct Folder {
     path: PathBuf,
     written: Vec<PathBuf>,
+    is_quiet: bool,
 }
 
 impl Folder {
@@ -33,7 +52,7 @@ impl Folder {
         let probe = path.join(".agent-sim-can-write");
         std::fs::write(&probe, b"").map_err(failed)?;
         std::fs::remove_file(&probe).map_err(failed)?;
-        Ok(Self { path: path.to_owned(), written: Vec::new() })
+        Ok(Self { path: path.to_owned(), written: Vec::new(), is_quiet: false })
     }
 
     pub fn path(&self) -> &Path {
@@ -51,15 +70,59 @@ impl Folder {
         Ok(())
     }
 
+    /// Opens the tables of some ways to play; `command` is what plays them.
+    pub fn tables(&self, command: &str, scenarios: &[Scenario], csv: bool) -> Result<Files, Error> {
+        let models: Vec<_> = scenarios.iter().map(|scenario| &scenario.model).collect();
+        let mut about = vec![
+            ("agent-sim.version".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
+            ("agent-sim.command".to_owned(), command.to_owned()),
+        ];
+        if let Some(first) = scenarios.first() {
+            let more = [
+                ("agent-sim.title", first.title.clone()),
+                ("agent-sim.file", first.file.clone()),
+                ("agent-sim.scenario", first.text.clone()),
+                ("agent-sim.set", first.sets.join("\n")),
+                ("agent-sim.seed", first.run.seed.to_string()),
+            ];
+            about.extend(more.map(|(key, value)| (key.to_owned(), value)));
+        }
+        Files::create(&self.path, &Schema::all(&models), csv, &about)
+    }
+
+    /// Gives the tables their names, draws what the folder holds, and says what was written.
+    pub fn finish(mut self, tables: Option<Files>, quiet: bool) -> Result<(), Error> {
+        self.add(tables.map(Files::finish).transpose()?.unwrap_or_default());
+        let from = self.path.clone();
+        self.is_quiet = quiet;
+        self.draw(&from)
+    }
+
+    /// Draws what a folder holds into this one, and says what was written.
+    pub fn draw(mut self, from: &Path) -> Result<(), Error> {
+        for (stem, drawing) in Results::read(from)?.drawings() {
+            let written = drawing.write(&self.path, &stem)?;
+            self.add(written);
+        }
+        self.close(&chart::STEMS);
+        Ok(())
+    }
+
     pub fn add(&mut self, paths: Vec<PathBuf>) {
         self.written.extend(paths);
     }
 
     /// Says on standard error what was written, and which of the charts named here are left from an earlier run.
     pub fn close(self, charts: &[&str]) {
+        if self.is_quiet {
+            return;
+        }
         let stale: Vec<String> = charts
             .iter()
             .flat_map(|chart| [format!("{chart}.svg"), format!("{chart}.png")])
+            .chain(
+                ["sessions", "turns", "fleet"].into_iter().flat_map(|t| [format!("{t}.parquet"), format!("{t}.csv")]),
+            )
             .filter(|name| !self.written.contains(&self.path.join(name)) && self.path.join(name).exists())
             .collect();
         if !stale.is_empty() {

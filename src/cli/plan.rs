@@ -6,12 +6,12 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 
 use super::Which;
-use super::output::{Folder, print};
+use super::output::{Folder, in_width, print};
 use super::progress::Bar;
 use super::solve::unknown;
 use crate::Error;
 use crate::chart::{self, HockeyStick};
-use crate::report::{self, Style};
+use crate::report;
 use crate::scenario::{Scenario, split_values};
 use crate::simulate::{Found, Plan, plan, plan_list};
 use crate::stats::{Figure, Goal, ThresholdError, Unit};
@@ -118,7 +118,7 @@ impl PlanCommand {
             folder.close(&["plan"]);
         }
         print(&match self.format {
-            PlanFormat::Terminal => report::plan_terminal(&planned, Style::Colour),
+            PlanFormat::Terminal => in_width(|style| report::plan_terminal(&planned, style)),
             PlanFormat::Json => json()?,
         })?;
         let met = !matches!(planned.found, Found::Nowhere | Found::Mixed);

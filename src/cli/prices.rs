@@ -5,11 +5,11 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::output::print;
+use super::output::{in_width, print};
 use super::{PriceSource, import};
 use crate::Error;
 use crate::price::Sheet;
-use crate::report::{Style, price_changes, price_details, price_table};
+use crate::report::{price_changes, price_details, price_table};
 
 const OWN_TABLE: &str = "\
 A table of your own has a header and tab-separated rows, $ per million tokens:
@@ -39,13 +39,17 @@ impl Prices {
     pub fn run(self) -> Result<ExitCode, Error> {
         let as_of = self.source.as_of;
         if let Some(path) = &self.import {
-            print(&price_changes(&import(path)?, Sheet::embedded(), as_of, Style::Colour))?;
+            let imported = import(path)?;
+            print(&in_width(|style| price_changes(&imported, Sheet::embedded(), as_of, style)))?;
             return Ok(ExitCode::SUCCESS);
         }
         let sheet = self.source.sheet()?;
         print(&match self.model {
-            None => price_table(&sheet, as_of, Style::Colour),
-            Some(name) => price_details(&sheet, sheet.find(&name, as_of)?, as_of, Style::Colour),
+            None => in_width(|style| price_table(&sheet, as_of, style)),
+            Some(name) => {
+                let row = sheet.find(&name, as_of)?;
+                in_width(|style| price_details(&sheet, row, as_of, style))
+            }
         })?;
         Ok(ExitCode::SUCCESS)
     }

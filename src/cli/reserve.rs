@@ -5,11 +5,11 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 
 use super::PriceSource;
-use super::output::print;
+use super::output::{in_width, print};
 use crate::Error;
 use crate::budget::Prices;
 use crate::price::PicoUsd;
-use crate::report::{self, ReserveAnswer, Style};
+use crate::report::{self, ReserveAnswer};
 use crate::scenario::duration_s;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -83,7 +83,7 @@ impl Reserve {
             largest_max_output: prices.largest_output(left, self.prompt_tokens),
         };
         print(&match self.format {
-            ReserveFormat::Terminal => report::reserve_terminal(&answer, &sheet, Style::Colour),
+            ReserveFormat::Terminal => in_width(|style| report::reserve_terminal(&answer, &sheet, style)),
             ReserveFormat::Json => report::reserve_json(&answer, &sheet).map_err(|e| Error::Output(e.into()))?,
         })?;
         Ok(if answer.fits { ExitCode::SUCCESS } else { ExitCode::from(3) })

@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 
 use super::Which;
-use super::output::{Folder, print};
+use super::output::{Folder, in_width, print};
 use super::progress::Bar;
 use crate::Error;
 use crate::chart::{self, SweepLine, SweepLines};
-use crate::report::{self, Style};
+use crate::report;
 use crate::scenario::{duration_s, split_values};
 use crate::simulate::{Kind, Solution, Unknown, solve};
 use crate::stats::Question;
@@ -86,7 +86,7 @@ impl Solve {
             folder.close(&[]);
         }
         print(&match self.format {
-            SolveFormat::Terminal => report::solve_terminal(&solution, Style::Colour),
+            SolveFormat::Terminal => in_width(|style| report::solve_terminal(&solution, style)),
             SolveFormat::Json => json()?,
         })?;
         Ok(ExitCode::SUCCESS)
@@ -174,6 +174,7 @@ fn lines(solution: &Solution) -> SweepLines {
         places: None,
         lines: vec![side(0), side(1)],
         shown: statistic.map_or(report::count, super::sweep::shown),
+        theory: Vec::new(),
         shaded: None,
     }
 }

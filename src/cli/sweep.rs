@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 
 use super::Which;
-use super::output::{Folder, print};
+use super::output::{Folder, in_width, print};
 use super::progress::Bar;
 use crate::Error;
 use crate::chart::{self, HeatMap, SweepLine, SweepLines};
-use crate::report::{self, Style};
+use crate::report;
 use crate::scenario::split_values;
 use crate::simulate::{Sweep, sweep};
 use crate::stats::{Statistic, Unit};
@@ -122,7 +122,7 @@ impl SweepCommand {
             write_all(&swept, self.chart, folder)?;
         }
         print(&match self.format {
-            GridFormat::Terminal => report::sweep_terminal(&swept, Style::Colour),
+            GridFormat::Terminal => in_width(|style| report::sweep_terminal(&swept, style)),
             GridFormat::Json => report::sweep_json(&swept).map_err(|e| Error::Output(e.into()))?,
             GridFormat::Csv => csv_text(&swept)?,
         })?;
@@ -259,6 +259,7 @@ fn lines(swept: &Sweep, name: &str, statistic: Statistic) -> Option<SweepLines> 
         places: numbers.is_none().then_some(places),
         lines,
         shown: shown(statistic),
+        theory: Vec::new(),
         shaded: None,
     })
 }

@@ -11,8 +11,8 @@ use super::rng::SessionDraws;
 use crate::model::Model;
 use crate::price::PicoUsd;
 use crate::session::{
-    Bill, Call, Kind, Outcome, PhaseTotals, Record, Run, Runs, Session, Step, Then, Turn, Used, Workspace, play_herd,
-    play_phase,
+    Bill, Cached, Call, Kind, Outcome, PhaseTotals, Record, Run, Runs, Session, Step, Then, Turn, Used, Workspace,
+    play_herd, play_phase,
 };
 
 /// Sessions in a chunk.
@@ -44,6 +44,70 @@ pub trait Collect: Send + Sized {
     fn close(&mut self) {}
     /// Takes in the next chunk and leaves it empty, to be filled again.
     fn merge(&mut self, next: &mut Self);
+    /// Called once all chunks are in.
+    fn finish(&mut self) {}
+}
+
+/// Two things become of them; the first says which turns are wanted.
+impl<A: Collect, B: Collect> Collect for (A, Option<B>) {
+    fn empty(&self) -> Self {
+        (self.0.empty(), self.1.as_ref().map(B::empty))
+    }
+
+    #[inline]
+    fn watches(&self, session: u64) -> bool {
+        self.0.watches(session)
+    }
+
+    fn turn(&mut self, turn: &Turn) {
+        self.0.turn(turn);
+        if let Some(also) = &mut self.1 {
+            also.turn(turn);
+        }
+    }
+
+    fn message(&mut self, latency_s: f64) {
+        self.0.message(latency_s);
+        if let Some(also) = &mut self.1 {
+            also.message(latency_s);
+        }
+    }
+
+    #[inline]
+    fn phase(&mut self, duration_s: f64) {
+        self.0.phase(duration_s);
+        if let Some(also) = &mut self.1 {
+            also.phase(duration_s);
+        }
+    }
+
+    fn session(&mut self, number: u64, record: &Record, bill: &Bill, room: &Workspace) {
+        self.0.session(number, record, bill, room);
+        if let Some(also) = &mut self.1 {
+            also.session(number, record, bill, room);
+        }
+    }
+
+    fn close(&mut self) {
+        self.0.close();
+        if let Some(also) = &mut self.1 {
+            also.close();
+        }
+    }
+
+    fn merge(&mut self, next: &mut Self) {
+        self.0.merge(&mut next.0);
+        if let (Some(also), Some(next)) = (&mut self.1, &mut next.1) {
+            also.merge(next);
+        }
+    }
+
+    fn finish(&mut self) {
+        self.0.finish();
+        if let Some(also) = &mut self.1 {
+            also.finish();
+        }
+    }
 }
 
 /// What to play.
@@ -92,6 +156,9 @@ struct OpenTurn {
     call: Option<Call>,
     /// Spent before it.
     spent: [PicoUsd; 2],
+    /// Expired gaps and breaks before it.
+    met: [u64; 2],
+    run: u64,
     /// The message that it belongs to, and the busy time at which that began, s.
     message: u64,
     message_from_s: f64,
@@ -141,13 +208,14 @@ fn play_runs<C: Collect, const WATCHED: bool>(
 /// One run from its first request to its end.
 #[inline]
 fn play_run<C: Collect, const WATCHED: bool>(
-    Run { model, draws, before, warm, .. }: Run<'_, SessionDraws>,
+    Run { model, draws, before, warm, number, .. }: Run<'_, SessionDraws>,
     room: &mut Workspace,
     into: &mut C,
 ) -> (Record, Bill) {
     let mut session = Session::new(model, draws, WATCHED, before);
     session.begins_warm(warm);
-    let (mut now_s, mut totals, mut open) = (0.0, PhaseTotals::default(), OpenTurn::default());
+    let (mut now_s, mut totals, mut open) =
+        (0.0, PhaseTotals::default(), OpenTurn { run: number + 1, ..OpenTurn::default() });
     let outcome = loop {
         let busy_s = if WATCHED { session.busy_s(now_s) } else { 0.0 };
         // two matches, so that the call of a plain turn stays in registers
@@ -230,15 +298,33 @@ impl OpenTurn {
     ) {
         let started_s = self.started_s.take();
         if let (Some(call), Some(started_s)) = (self.call.take(), started_s) {
-            let spent = session.spent();
+            let (spent, usage) = (session.spent(), session.usage(&call));
             let before = std::mem::replace(&mut self.spent, spent);
+            let met = session.met();
+            let met_before = std::mem::replace(&mut self.met, met);
             into.turn(&Turn {
                 number: call.turn,
+                run: self.run,
+                message: self.message + 1,
+                started_s,
+                cache: if !session.caches() {
+                    Cached::Off
+                } else if met[0] > met_before[0] {
+                    Cached::Expired
+                } else if met[1] > met_before[1] {
+                    Cached::Broken
+                } else if call.hit_tokens > 0 {
+                    Cached::Warm
+                } else if usage.written_prefix_tokens + usage.written_messages_tokens > 0 {
+                    Cached::Cold
+                } else {
+                    Cached::Off
+                },
                 latency_s: now_s - started_s,
                 tool_phase_s,
                 first_token_s: call.first_token_s,
                 answered: call.is_answered,
-                usage: session.usage(&call),
+                usage,
                 cost: spent[0] - before[0],
                 cost_without_cache: spent[1] - before[1],
             });

@@ -6,5 +6,6 @@ pub mod rng;
 
 pub use alone::{CHUNK, Collect, Play, map, whole_chunks, with_threads};
 pub use fleet::{
-    Gauge, LimitKind, LimitRecord, MOST_IN_PROGRESS, PIECES, Replication, StationRecord, Tally, Waits, play_fleet,
+    Gauge, LimitKind, LimitRecord, MOST_IN_PROGRESS, PIECES, Replication, SESSION_NUMBERS, StationRecord, Tally, Waits,
+    play_fleet,
 };

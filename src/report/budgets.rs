@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use super::Style;
-use super::format::{money, percent, table, whole};
+use super::format::{money, percent, whole};
 use super::head::{Head, PriceSheet};
 use super::wording::{price_sentence, sessions_text};
 use crate::simulate::{BudgetRow, InFlightRow, Needed, OutputRow, Sizing};
@@ -61,7 +61,7 @@ pub fn budget_terminal(sizing: &Sizing, style: Style) -> String {
         let _ = writeln!(out, "  {text}");
     }
     let _ = writeln!(out, "\n{}", style.heading("What a budget stops"));
-    let mut grid = table(
+    let mut grid = style.table(
         ["budget", "stops", "by then spent", "of", "checked after: passed in", "by, on average", "at the most"],
         0..7,
     );
@@ -80,7 +80,7 @@ pub fn budget_terminal(sizing: &Sizing, style: Style) -> String {
     let note = "Checked before each call, whose worst case has to fit, no session passes its budget: what it has spent by then is lost\nunless the partial result is of use; \"of\" is what those sessions would have cost. Checked after, the last call may pass it.";
     let _ = writeln!(out, "{}", style.faint(note));
     let _ = writeln!(out, "\n{}", style.heading("Head-room"));
-    let mut grid = table(["max_output", "lets 99 % through", "needed beyond the cost"], 0..3);
+    let mut grid = style.table(["max_output", "lets 99 % through", "needed beyond the cost"], 0..3);
     for OutputRow { max_output, p99_usd, head_room } in &sizing.outputs {
         grid.add_row([whole(*max_output), money(*p99_usd), money(head_room.value)]);
     }
@@ -88,7 +88,7 @@ pub fn budget_terminal(sizing: &Sizing, style: Style) -> String {
     let note = "What a reservation sets aside and most calls don't use, on average over the sessions. A smaller bound wastes less, and\ncuts longer outputs.";
     let _ = writeln!(out, "{}", style.faint(note));
     let _ = writeln!(out, "\n{}", style.heading("Side by side without reservations"));
-    let mut grid = table(["sessions", "one budget of", "passed in", "by, on average", "at the most"], 0..5);
+    let mut grid = style.table(["sessions", "one budget of", "passed in", "by, on average", "at the most"], 0..5);
     for InFlightRow { side_by_side, budget_usd, passes, beyond_usd, .. } in &sizing.in_flight {
         grid.add_row([
             whole(*side_by_side),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::Style;
-use super::format::{number, table};
+use super::format::number;
 use super::wording::{checks_sentence, played, price_sentence};
 use crate::simulate::Answer;
 
@@ -17,7 +17,7 @@ pub fn checks_text(answer: &Answer, style: Style) -> String {
     let about = format!("{} · {}, seed {}", scenario.file, played(answer), scenario.run.seed);
     let _ = writeln!(out, "{}\n", style.faint(&about));
     if !checks.checks.is_empty() {
-        let mut table = table(["closed form", "theory", "simulation", "± se", "z", ""], 1..5);
+        let mut table = style.table(["closed form", "theory", "simulation", "± se", "z", ""], 1..5);
         for check in &checks.checks {
             let verdict = if check.pass { "agrees" } else { "DISAGREES" };
             table.add_row([

@@ -3,31 +3,37 @@
 use std::fmt::Write;
 
 use super::Style;
-use super::format::{money, percent, table, whole};
+use super::format::{money, percent, whole};
 use super::wording::{month, price_sentence, sessions_text, share_with_interval, threshold_texts, value};
 use crate::scenario::Change;
-use crate::simulate::{Answer, Comparison, Pair};
+use crate::scenario::Scenario;
+use crate::simulate::{Comparison, Pair};
 use crate::stats::{Estimate, Metric, Paired, Unit, is_decided};
 
 /// What a way is called: the strategy's name, or the file's where two files are compared.
 pub fn way_name(comparison: &Comparison, way: usize) -> String {
-    let stem = |answer: &Answer| {
-        let path = std::path::Path::new(&answer.scenario.file);
+    let scenarios: Vec<&Scenario> = comparison.answers.iter().map(|answer| &answer.scenario).collect();
+    way_names(&scenarios).into_iter().nth(way).unwrap_or_default()
+}
+
+/// What scenarios that are held side by side are called: their strategies, or their files where there are several.
+pub fn way_names(scenarios: &[&Scenario]) -> Vec<String> {
+    let stem = |scenario: &Scenario| {
+        let path = std::path::Path::new(&scenario.file);
         path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
     };
-    let answers = &comparison.answers;
-    let name = |answer: &Answer| {
-        let file = &answer.scenario.file;
-        let others = || answers.iter().filter(|other| other.scenario.file != *file);
+    let name = |scenario: &Scenario| {
+        let file = &scenario.file;
+        let others = || scenarios.iter().filter(|other| other.file != *file);
         if others().next().is_none() {
-            answer.scenario.strategy.clone()
-        } else if others().any(|other| stem(other) == stem(answer)) {
+            scenario.strategy.clone()
+        } else if others().any(|other| stem(other) == stem(scenario)) {
             file.clone()
         } else {
-            stem(answer)
+            stem(scenario)
         }
     };
-    answers.get(way).map(name).unwrap_or_default()
+    scenarios.iter().map(|scenario| name(scenario)).collect()
 }
 
 fn signed(unit: Unit, x: f64) -> String {
@@ -226,7 +232,7 @@ pub fn compare_terminal(comparison: &Comparison, style: Style) -> String {
     if !months.is_empty() {
         let _ = writeln!(out, "\n{}", style.heading("A month"));
         let against = format!("beyond {}", way_name(comparison, 0));
-        let mut table = table(["", "per month", &against], 1..3);
+        let mut table = style.table(["", "per month", &against], 1..3);
         for (way, bill, difference) in months {
             table.add_row([way, bill, difference]);
         }
@@ -236,7 +242,7 @@ pub fn compare_terminal(comparison: &Comparison, style: Style) -> String {
         let (title, less) = metric_title(metric);
         let _ = writeln!(out, "\n{}", style.heading(title));
         let against = format!("beyond {}", way_name(comparison, 0));
-        let mut table = table(["", "mean", &against, "ratio", less, "at p50", "at p99"], 1..7);
+        let mut table = style.table(["", "mean", &against, "ratio", less, "at p50", "at p99"], 1..7);
         for row in metric_rows(comparison, metric) {
             table.add_row(row);
         }

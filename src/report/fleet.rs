@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use super::Style;
-use super::format::{seconds, table, whole};
+use super::format::{seconds, whole};
 use super::json::{Object, RateReport};
 use super::wording::{share_with_interval, with_interval};
 use crate::scenario::TierInfo;
@@ -164,7 +164,7 @@ pub(super) fn terminal(out: &mut String, answer: &Answer, fleet: &FleetSummary, 
         let _ = writeln!(out, "  {label:<26}  {text}");
     }
     let _ = writeln!(out, "\n{}", style.heading("Where sessions meet"));
-    let mut stations = table(STATION_HEADER, 1..8);
+    let mut stations = style.table(STATION_HEADER, 1..8);
     for station in &fleet.stations {
         stations.add_row(station_cells(answer, station));
     }
@@ -176,7 +176,7 @@ pub(super) fn terminal(out: &mut String, answer: &Answer, fleet: &FleetSummary, 
     }
     if !fleet.limits.is_empty() {
         let _ = writeln!(out, "\n{}", style.heading("Provider limits"));
-        let mut limits = table(LIMIT_HEADER, 1..5);
+        let mut limits = style.table(LIMIT_HEADER, 1..5);
         for limit in &fleet.limits {
             limits.add_row(limit_cells(limit));
         }
@@ -296,6 +296,8 @@ pub(super) struct FleetReport {
     /// "model", and tools by name.
     stations: Object<StationReport>,
     limits: Object<LimitReport>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    outages: Vec<super::curves::OutageReport>,
     /// Where it doesn't settle; there are no metrics then.
     #[serde(skip_serializing_if = "Option::is_none")]
     unstable: Option<GrowthReport>,
@@ -409,6 +411,7 @@ pub(super) fn report(answer: &Answer, fleet: &FleetSummary) -> FleetReport {
         prefix_warm: rate(&fleet.prefix_warm),
         stations: Object(fleet.stations.iter().map(|s| (place_name(answer, s.place).to_owned(), station(s))).collect()),
         limits: Object(fleet.limits.iter().map(|l| (l.kind.key().to_owned(), limit(l))).collect()),
+        outages: answer.scenario.model.fleet.as_ref().map_or_else(Vec::new, super::curves::outages),
         unstable: fleet.growth.as_ref().map(|growth| GrowthReport {
             per_hour: (&growth.per_hour).into(),
             saturated: growth.saturated.map(|what| bottleneck_name(answer, what)),

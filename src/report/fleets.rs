@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use super::Style;
 use super::fleet::{growth_text, unanswered_text, watched};
-use super::format::table;
 use super::head::{Head, PriceSheet};
 use super::markdown::escape;
 use super::plan::figure_shown;
@@ -81,7 +80,7 @@ pub fn fleets_terminal(comparison: &FleetComparison, style: Style) -> String {
         }
     }
     let base = comparison.ways.first().map_or("", |way| way.name.as_str());
-    let mut rows = table(["", "", "", ""], 2..3);
+    let mut rows = style.table(["", "", "", ""], 2..3);
     rows.set_header(["", "way", "", &format!("beyond {base}")]);
     for line in lines(comparison) {
         rows.add_row(line);
@@ -128,6 +127,8 @@ struct Report<'a> {
     #[serde(flatten)]
     head: Option<Head<'a>>,
     ways: Vec<WayReport<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    outages: Vec<super::curves::OutageReport>,
     price_sheet: Option<PriceSheet>,
 }
 
@@ -189,6 +190,9 @@ pub fn fleets_json(comparison: &FleetComparison) -> Result<String, serde_json::E
                     .collect(),
             })
             .collect(),
+        outages: first
+            .and_then(|answer| answer.scenario.model.fleet.as_ref())
+            .map_or_else(Vec::new, super::curves::outages),
         price_sheet: first.map(|answer| PriceSheet::of(answer.scenario.price_sheet())),
     };
     Ok(serde_json::to_string_pretty(&report)? + "\n")

@@ -1,24 +1,5 @@
 //! Numbers and tables as people read them.
 
-use std::ops::Range;
-
-use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, presets};
-
-/// An empty table of the house's look, with these columns to the right.
-pub(super) fn table<const N: usize>(header: [&str; N], right: Range<usize>) -> Table {
-    let mut table = Table::new();
-    table
-        .load_style(presets::UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()))
-        .set_content_arrangement(ContentArrangement::Disabled)
-        .set_header(header);
-    for index in right {
-        if let Some(column) = table.column_mut(index) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    table
-}
-
 /// `1234567` → `1,234,567`.
 pub fn whole(n: u64) -> String {
     let digits = n.to_string();

@@ -5,8 +5,9 @@ use serde::{Serialize, Serializer};
 use super::compare::way_name;
 use super::head::PriceSheet;
 use super::system::paths;
-use super::wording::{budget_rows, class_shares, duplicates_by_tool, longest_path, month, outcome_name};
+use super::wording::{budget_rows, class_shares, duplicates_by_tool, longest_path, month};
 use crate::model::Loading;
+use crate::session::Outcome;
 use crate::simulate::{Answer, Comparison, Pair, ServerCosts};
 use crate::stats::{Estimate, Metric, MetricSummary, Paired, Threshold, Verdict, quantile_name};
 
@@ -129,6 +130,9 @@ struct Strategy {
     /// What only a fleet has.
     #[serde(skip_serializing_if = "Option::is_none")]
     fleet: Option<super::fleet::FleetReport>,
+    /// Of a session and of a tool phase, where they have one: points (p, s) of the quantile curve.
+    #[serde(skip_serializing_if = "Object::is_empty")]
+    closed_form_quantiles: Object<Vec<(f64, f64)>>,
     checks: Vec<CheckReport>,
     not_checked: Vec<NotCheckedReport>,
     thresholds: Vec<ThresholdReport>,
@@ -457,17 +461,16 @@ fn strategy(answer: &Answer) -> Strategy {
     metrics.extend(summary.turn_metrics.iter().map(|(m, s)| (m.name().to_owned(), metric(s))));
     let rates =
         summary.rates.iter().filter_map(|(rate, estimate)| Some((rate.name()?.to_owned(), estimate.into()))).collect();
-    let mut outcomes: Vec<(String, u64)> = ["answered", "turn_limit", "budget", "deadline", "context_full", "failed"]
-        .into_iter()
-        .map(|name| (name.to_owned(), 0))
-        .collect();
-    for (outcome, count) in &summary.outcomes {
-        for (name, known) in &mut outcomes {
-            if name == outcome_name(*outcome).0 {
-                *known = *count;
-            }
-        }
-    }
+    let known = [
+        Outcome::Answered,
+        Outcome::TurnLimit,
+        Outcome::Budget,
+        Outcome::Deadline,
+        Outcome::ContextFull,
+        Outcome::Failed,
+    ];
+    let ended = |outcome| summary.outcomes.iter().find(|(other, _)| *other == outcome).map_or(0, |(_, count)| *count);
+    let outcomes = known.into_iter().map(|outcome| (outcome.name().to_owned(), ended(outcome))).collect();
     let money = |scale: &dyn Fn(i128) -> f64| {
         summary.sources.as_ref().map(|s| Money {
             definitions: Object(
@@ -555,6 +558,7 @@ fn strategy(answer: &Answer) -> Strategy {
             })
             .collect(),
         fleet: answer.fleet.as_ref().map(|fleet| super::fleet::report(answer, &fleet.summary)),
+        closed_form_quantiles: Object(super::curves::closed_forms(&scenario.model)),
         checks: answer
             .checks
             .checks

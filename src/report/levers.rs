@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use super::Style;
 use super::compare::{change_text, escape};
-use super::format::table;
 use super::head::{Head, PriceSheet};
 use super::sweep::shown;
 use super::wording::{price_sentence, sessions_text, value};
@@ -202,7 +201,7 @@ pub fn levers_terminal(ranking: &Ranking, style: Style) -> String {
             let _ = writeln!(out, "  {}\n", style.good(&format!("First {first}")));
         }
         let tail = tail_title();
-        let mut grid = table(["", "lever", saved_title(ranking), "by time", &tail], 2..5);
+        let mut grid = style.table(["", "lever", saved_title(ranking), "by time", &tail], 2..5);
         let places = places_by_time(ranking);
         for (index, place) in places.iter().enumerate() {
             grid.add_row(row(ranking, index, *place));

@@ -6,7 +6,7 @@ use super::format::percent;
 use super::system::{agent_rows, loading_note, loading_rows, success_lines, unanswered};
 use super::wording::{
     Part, TURN_HEADLINES, budget_rows, budget_text, cache_text, cells, checks_sentence, headlines, month, month_text,
-    outcome_name, played, price_sentence, share_with_interval, spending, threshold_texts, time_shares, with_interval,
+    outcome_text, played, price_sentence, share_with_interval, spending, threshold_texts, time_shares, with_interval,
 };
 use crate::simulate::Answer;
 use crate::stats::{Rate, TurnMetric, Unit};
@@ -141,7 +141,7 @@ pub fn markdown(answer: &Answer) -> String {
         .iter()
         .filter(|(_, count)| *count > 0)
         .map(|(outcome, count)| {
-            format!("{} {}", percent(*count as f64 / summary.sessions as f64), outcome_name(*outcome).1)
+            format!("{} {}", percent(*count as f64 / summary.sessions as f64), outcome_text(*outcome))
         })
         .collect();
     if scenario.model.herd.is_none() {

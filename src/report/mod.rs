@@ -3,17 +3,21 @@
 mod budgets;
 mod checks;
 mod compare;
+mod curves;
+mod fit;
 mod fleet;
 mod fleets;
 mod format;
 mod head;
 mod json;
 mod levers;
+mod line;
 mod markdown;
 mod plan;
 mod prices;
 mod reserve;
 mod solve;
+mod spark;
 mod sweep;
 mod system;
 mod terminal;
@@ -21,12 +25,13 @@ mod wording;
 
 pub use budgets::{budget_json, budget_terminal};
 pub use checks::checks_text;
-pub use compare::{compare_markdown, compare_terminal, way_name};
+pub use compare::{compare_markdown, compare_terminal, way_name, way_names};
 pub use fleet::{growth_text, place_name, series_name};
 pub use fleets::{fleets_json, fleets_markdown, fleets_terminal};
 pub use format::{count, money, percent, seconds, whole};
 pub use json::{SCHEMA, compare_json, json};
 pub use levers::{levers_json, levers_markdown, levers_terminal};
+pub use line::one_line;
 pub use markdown::markdown;
 pub use plan::{figure_shown, plan_json, plan_terminal};
 pub use prices::{price_changes, price_details, price_table};
@@ -36,21 +41,28 @@ pub use sweep::{sweep_csv, sweep_json, sweep_terminal};
 pub use terminal::terminal;
 pub use wording::not_kept;
 
-/// Whether headings and warnings stand out.
+/// Whether headings and warnings stand out, and how many columns there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Style {
-    /// No escape sequences.
-    Plain,
-    /// Bold and colour.
-    Colour,
+pub struct Style {
+    colour: bool,
+    /// `usize::MAX` where there is no end of them.
+    width: usize,
 }
 
 impl Style {
+    /// No escape sequences, as wide as it gets.
+    pub const PLAIN: Style = Style { colour: false, width: usize::MAX };
+    /// Bold and colour, as wide as it gets.
+    pub const COLOUR: Style = Style { colour: true, width: usize::MAX };
+
+    /// The same in so many columns, at least forty.
+    #[must_use]
+    pub fn in_width(self, columns: usize) -> Self {
+        Self { width: columns.max(40), ..self }
+    }
+
     fn paint(self, style: anstyle::Style, text: &str) -> String {
-        match self {
-            Style::Plain => text.to_owned(),
-            Style::Colour => format!("{style}{text}{style:#}"),
-        }
+        if self.colour { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
 
     fn heading(self, text: &str) -> String {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use super::Style;
-use super::format::{number, percent, seconds, table, whole};
+use super::format::{number, percent, seconds, whole};
 use super::head::{Head, PriceSheet};
 use super::wording::value;
 use crate::simulate::{Found, Kind, Plan, Planned};
@@ -140,7 +140,7 @@ pub fn plan_terminal(plan: &Plan, style: Style) -> String {
                     goal such as `answered >= 0.99` or `NAME.turned_away <= 0.01`.";
         let _ = writeln!(out, "{}", style.warning(text));
     }
-    let mut rows = table([""; 8], 0..0);
+    let mut rows = style.table([""; 8], 0..0);
     let mut header = vec![plan.key.clone()];
     header.extend(plan.goals.iter().map(|goal| goal.figure.name(&scenario.tools)));
     header.extend(["busiest".to_owned(), String::new()]);

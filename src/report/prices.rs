@@ -6,7 +6,7 @@ use std::fmt::Write;
 use jiff::civil::Date;
 
 use super::Style;
-use super::format::{table, whole};
+use super::format::whole;
 use crate::price::{Imported, Lifetimes, PicoUsdPerToken, Row, Sheet, TierRow, lifetime_label};
 
 fn price(p: PicoUsdPerToken) -> String {
@@ -42,7 +42,7 @@ pub(super) fn sheet_line(sheet: &Sheet) -> String {
 /// Every model's prices in force on the sheet's day.
 pub fn price_table(sheet: &Sheet, as_of: Option<Date>, style: Style) -> String {
     let mut table =
-        table(["model", "input", "output", "cache read", "cache write", "long prompts", "source", "read"], 1..4);
+        style.table(["model", "input", "output", "cache read", "cache write", "long prompts", "source", "read"], 1..4);
     for row in sheet.in_force(as_of) {
         let band = |t: &TierRow| format!("from {}: {} / {}", whole(t.from_tokens), price(t.input), price(t.output));
         let tier = row.tiers.iter().map(band).collect::<Vec<_>>().join("\n");
@@ -154,7 +154,7 @@ pub fn price_changes(imported: &Imported, sheet: &Sheet, as_of: Option<Date>, st
     );
     let ours = sheet.in_force(Some(day));
     let (mut same, mut missing) = (0_u64, Vec::new());
-    let mut changes = table(["model", "price", "built in", "this file"], 0..0);
+    let mut changes = style.table(["model", "price", "built in", "this file"], 0..0);
     let mut different = 0_u64;
     for row in &ours {
         let name = format!("{}/{}", row.provider, row.model);

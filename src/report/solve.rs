@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use super::Style;
-use super::format::{number, percent, seconds, table, whole};
+use super::format::{number, percent, seconds, whole};
 use super::head::{Head, PriceSheet};
 use super::prices::sheet_line;
 use super::sweep::{shown, signed};
@@ -195,7 +195,7 @@ pub fn solve_terminal(solution: &Solution, style: Style) -> String {
         let _ = writeln!(out, "  {}", style.warning(&text));
     }
     let _ = writeln!(out);
-    let mut grid = table([unknown.key.as_str(), left, right, "left less right"], 0..4);
+    let mut grid = style.table([unknown.key.as_str(), left, right, "left less right"], 0..4);
     for point in solution.points.iter().filter(|point| is_shown(solution, point.x)) {
         grid.add_row([
             key_value(solution, point.x),

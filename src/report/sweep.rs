@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use super::Style;
-use super::format::{number, percent, table};
+use super::format::{number, percent};
 use super::head::{Head, PriceSheet};
 use super::wording::{sessions_text, value};
 use crate::simulate::{Sweep, SweepPoint};
@@ -68,7 +68,7 @@ pub fn sweep_terminal(sweep: &Sweep, style: Style) -> String {
         }
     }
     let keys = sweep.keys.len();
-    let mut grid = table([""; 0], 0..0);
+    let mut grid = style.table([""; 0], 0..0);
     grid.set_header(&header);
     for column in keys..header.len() {
         if let Some(column) = grid.column_mut(column) {

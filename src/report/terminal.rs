@@ -4,17 +4,17 @@ use std::fmt::Write;
 
 use super::Style;
 use super::fleet::unstable;
-use super::format::{percent, table, whole};
+use super::format::{percent, whole};
 use super::system::{agent_rows, loading_note, loading_rows, success_lines, unanswered};
 use super::wording::{
     Part, TURN_HEADLINES, any_marked, budget_rows, budget_text, cache_text, cells, checks_sentence, class_shares,
-    duplicates_by_tool, headlines, longest_path, month, month_text, outcome_name, played, share_with_interval,
+    duplicates_by_tool, headlines, longest_path, month, month_text, outcome_text, played, share_with_interval,
     spending, threshold_texts, time_shares, with_interval,
 };
 use crate::model::Resource;
 use crate::scenario::Scenario;
 use crate::simulate::Answer;
-use crate::stats::{Rate, Sources, Unit};
+use crate::stats::{Quantity, Rate, Sources, Unit};
 
 /// The whole report.
 pub fn terminal(answer: &Answer, style: Style) -> String {
@@ -34,7 +34,7 @@ pub fn terminal(answer: &Answer, style: Style) -> String {
         super::fleet::terminal(&mut out, answer, fleet, style);
         return out;
     }
-    let _ = writeln!(out, "\n{}", headline_table(answer));
+    let _ = writeln!(out, "\n{}", headline_table(answer, style));
     let _ = writeln!(out, "{}", style.faint("Under each figure its 95 % interval."));
     if let Some(text) = super::fleet::unanswered_text(answer) {
         let _ = writeln!(out, "{}", style.warning(&text));
@@ -76,6 +76,15 @@ pub fn terminal(answer: &Answer, style: Style) -> String {
                     line(&mut out, label, &with_interval(Unit::Usd, &metric.mean));
                 }
             }
+            let pictures = [
+                ("call by call", super::spark::calls(answer, style.left_of(30, 60).max(10))),
+                ("session by session", super::spark::spread(answer, Quantity::CostUsd, style.left_of(30, 60).max(10))),
+            ];
+            for (label, picture) in pictures {
+                if let Some(picture) = picture {
+                    line(&mut out, label, &picture);
+                }
+            }
             match month(answer) {
                 Some(month) => line(&mut out, "per month", &month_text(&month)),
                 None => line(&mut out, "per month", "give [volume] sessions_per_month to see the bill"),
@@ -85,14 +94,20 @@ pub fn terminal(answer: &Answer, style: Style) -> String {
     let rows = spending(answer);
     if !rows.is_empty() {
         section(&mut out, style, "What the money goes to");
-        bars(&mut out, &rows);
+        bars(&mut out, &rows, style);
     }
     agents(&mut out, answer, style);
     definitions(&mut out, answer, style);
     let rows = time_shares(answer);
-    if rows.len() > 1 {
+    let spread = super::spark::spread(answer, Quantity::LatencyS, style.left_of(30, 60).max(10));
+    if rows.len() > 1 || spread.is_some() {
         section(&mut out, style, "Where the time goes");
-        bars(&mut out, &rows);
+        if let Some(spread) = spread {
+            line(&mut out, "session by session", &spread);
+        }
+        if rows.len() > 1 {
+            bars(&mut out, &rows, style);
+        }
         if let Some(think) = summary.metric("think_s") {
             let text = format!(
                 "The user's think time, {} a session, isn't part of the latency.",
@@ -226,7 +241,7 @@ fn closing(out: &mut String, answer: &Answer, style: Style) {
     for (outcome, count) in &summary.outcomes {
         if *count > 0 && scenario.model.herd.is_none() {
             let share = *count as f64 / summary.sessions as f64;
-            line(out, outcome_name(*outcome).1, &format!("{} ({})", whole(*count), percent(share)));
+            line(out, outcome_text(*outcome), &format!("{} ({})", whole(*count), percent(share)));
         }
     }
     section(out, style, "How sure");
@@ -276,7 +291,7 @@ fn agents(out: &mut String, answer: &Answer, style: Style) {
     section(out, style, "Agents, each row without those below it");
     let header =
         ["agent", "model", "sessions", "calls", "tokens sent", "written", "cost", "share", "one takes", "starts warm"];
-    let mut table = table(header, 2..10);
+    let mut table = style.table(header, 2..10);
     for row in rows {
         let (cost, share) = row.cost.unwrap_or_default();
         let mut cells = vec![row.label, row.model];
@@ -302,7 +317,7 @@ fn definitions(out: &mut String, answer: &Answer, style: Style) {
         return;
     }
     section(out, style, "Tool definitions, by server and way of loading");
-    let mut table = table(["server", "tokens", "upfront", "searched", "as code", "left out as code"], 1..6);
+    let mut table = style.table(["server", "tokens", "upfront", "searched", "as code", "left out as code"], 1..6);
     for row in rows {
         let mut cells = vec![row.server, row.tokens];
         cells.extend(row.cells.map(|lines| lines.join("\n")));
@@ -326,13 +341,29 @@ fn no_duplicates(scenario: &Scenario) -> String {
 }
 
 /// Parts of a whole, each with its amount, its share and a bar as long as that.
-fn bars(out: &mut String, rows: &[Part]) {
+fn bars(out: &mut String, rows: &[Part], style: Style) {
     let wide = |text: &dyn Fn(&Part) -> &str| rows.iter().map(|row| text(row).chars().count()).max().unwrap_or(0);
-    let (label_width, amount_width) = (wide(&|row| &row.label), wide(&|row| &row.amount));
+    let amount_width = wide(&|row| &row.amount);
+    let label_width = wide(&|row| &row.label).min(style.left_of(usize::MAX, amount_width + 25).max(20));
+    let most = style.left_of(30, label_width + amount_width + 15);
     for Part { label, amount, share } in rows {
-        let bar = "█".repeat((share * 30.0).round() as usize);
-        let _ = writeln!(out, "  {label:<label_width$}  {amount:>amount_width$}  {:>7}  {bar}", percent(*share));
+        let bar = "█".repeat((share * most as f64).round() as usize);
+        let label = shortened(label, label_width);
+        let row = format!("  {label:<label_width$}  {amount:>amount_width$}  {:>7}  {bar}", percent(*share));
+        let _ = writeln!(out, "{}", row.trim_end());
     }
+}
+
+/// A text that is too long, without what stands behind its first colon or comma, or cut.
+fn shortened(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let head = text.split([':', ',']).next().unwrap_or(text);
+    if head.chars().count() <= most {
+        return head.to_owned();
+    }
+    head.chars().take(most.saturating_sub(1)).chain(['…']).collect()
 }
 
 fn section(out: &mut String, style: Style, title: &str) {
@@ -343,23 +374,59 @@ fn line(out: &mut String, label: &str, text: &str) {
     let _ = writeln!(out, "  {label:<26}  {text}");
 }
 
-fn headline_table(answer: &Answer) -> String {
+/// The columns that the headline table takes with its labels beside its figures.
+const HEADLINE_COLUMNS: usize = 106;
+
+/// Each metric with its interval below; in a narrow terminal its label stands above.
+fn headline_table(answer: &Answer, style: Style) -> String {
     let summary = &answer.summary;
-    let mut table = table(["", "mean", "p50", "p95", "p99"], 1..5);
-    let mut add = |label: &str, unit: Unit, metric: &crate::stats::MetricSummary| {
-        let mut row = vec![format!("{label}\n")];
-        row.extend(cells(unit, metric).into_iter().map(|(value, interval)| format!("{value}\n{interval}")));
-        table.add_row(row);
+    let narrow = style.is_narrower_than(HEADLINE_COLUMNS);
+    let metrics = headlines(answer)
+        .filter_map(|(quantity, label)| Some((label, quantity.unit(), summary.metric(quantity.name())?)));
+    let turns = TURN_HEADLINES
+        .into_iter()
+        .filter_map(|(metric, label)| Some((label, Unit::Seconds, summary.turn_metric(metric)?)));
+    let rows = metrics.chain(turns).map(|(label, unit, metric)| (label, cells(unit, metric)));
+    if !narrow {
+        let mut table = style.table(["", "mean", "p50", "p95", "p99"], 1..5);
+        for (label, cells) in rows {
+            let mut row = vec![format!("{label}\n")];
+            row.extend(cells.into_iter().map(|(value, interval)| format!("{value}\n{interval}")));
+            table.add_row(row);
+        }
+        return table.to_string();
+    }
+    let column = style.left_of(20, 0).min(style.left_of(HEADLINE_COLUMNS, 2) / 4);
+    let line = |cells: [&str; 4]| {
+        let cells: Vec<String> = cells.iter().map(|cell| format!("{cell:>column$}")).collect();
+        format!("  {}\n", cells.concat().trim_end())
     };
-    for (quantity, label) in headlines(answer) {
-        if let Some(metric) = summary.metric(quantity.name()) {
-            add(label, quantity.unit(), metric);
+    let mut out = line(["mean", "p50", "p95", "p99"]);
+    out += &"─".repeat(2 + 4 * column);
+    for (label, cells) in rows {
+        let _ = write!(out, "\n{}\n", style.heading(label));
+        let cells: Vec<(String, String)> =
+            cells.into_iter().map(|(value, interval)| (value, without_first_unit(&interval))).collect();
+        let widest = cells.iter().map(|(_, interval)| interval.chars().count()).max().unwrap_or(0);
+        if widest >= column {
+            let lines = ["mean", "p50", "p95", "p99"].iter().zip(&cells).filter(|(_, cell)| !cell.0.is_empty());
+            let lines: Vec<String> =
+                lines.map(|(name, (value, interval))| format!("  {name:<6}{value:>16}   {interval}")).collect();
+            out += &lines.join("\n");
+            continue;
         }
+        let of = |which: fn(&(String, String)) -> &str| std::array::from_fn(|index| cells.get(index).map_or("", which));
+        out += &line(of(|cell| &cell.0));
+        out += line(of(|cell| &cell.1)).trim_end_matches('\n');
     }
-    for (metric, label) in TURN_HEADLINES {
-        if let Some(found) = summary.turn_metric(metric) {
-            add(label, Unit::Seconds, found);
-        }
+    out + "\n" + &"─".repeat(2 + 4 * column)
+}
+
+/// `97.91 s … 98.09 s` → `97.91 … 98.09 s`.
+fn without_first_unit(interval: &str) -> String {
+    let Some((low, high)) = interval.split_once(" … ") else { return interval.to_owned() };
+    match (low.split_once(' '), high.split_once(' ')) {
+        (Some((low, unit)), Some((_, same))) if unit == same => format!("{low} … {high}"),
+        _ => interval.to_owned(),
     }
-    table.to_string()
 }

@@ -8,14 +8,14 @@ use crate::stats::{Estimate, MetricSummary, Quantity, Threshold, TurnMetric, Uni
 
 use super::format::{count, money, number, percent, seconds, whole};
 
-pub(super) fn outcome_name(outcome: Outcome) -> (&'static str, &'static str) {
+pub(super) fn outcome_text(outcome: Outcome) -> &'static str {
     match outcome {
-        Outcome::Answered => ("answered", "answered"),
-        Outcome::TurnLimit => ("turn_limit", "stopped by max_turns"),
-        Outcome::ContextFull => ("context_full", "outgrew the model's window"),
-        Outcome::Budget => ("budget", "budget of dollars or calls"),
-        Outcome::Deadline => ("deadline", "budget of time"),
-        Outcome::Failed => ("failed", "a model call failed"),
+        Outcome::Answered => "answered",
+        Outcome::TurnLimit => "stopped by max_turns",
+        Outcome::ContextFull => "outgrew the model's window",
+        Outcome::Budget => "budget of dollars or calls",
+        Outcome::Deadline => "budget of time",
+        Outcome::Failed => "a model call failed",
     }
 }
 

@@ -46,6 +46,9 @@ use crate::stats::{Target, Threshold};
 /// The largest file that is read.
 const MOST_BYTES: u64 = 10_000_000;
 
+/// The JSON Schema of the file, for editors. A test holds it against what is read here.
+pub const SCHEMA: &str = include_str!("schema.json");
+
 /// The scenario that `agent-sim init` writes.
 pub const TEMPLATE: &str = include_str!("template.toml");
 
@@ -80,6 +83,10 @@ pub struct Scenario {
     pub price: Option<PriceInfo>,
     /// What the reader should know of it, such as a price that is about to change.
     pub notes: Vec<String>,
+    /// The file's text, and what `--set` laid over it.
+    pub text: String,
+    /// See `text`.
+    pub sets: Vec<String>,
     /// As it was read, the strategy laid over it; and with what.
     tree: Table,
     around: Surroundings,
@@ -226,7 +233,9 @@ impl Scenario {
         let built = build(&root, &sets, name, folder, request, &sink);
         let mistakes = sink.into_inner();
         match built {
-            Some(scenario) if mistakes.is_empty() => Ok(scenario),
+            Some(scenario) if mistakes.is_empty() => {
+                Ok(Scenario { text: text.to_owned(), sets: request.sets.to_vec(), ..scenario })
+            }
             _ => Err(ScenarioError { sources, mistakes: mistakes.sorted() }),
         }
     }
@@ -374,6 +383,8 @@ fn build(
     }
     let tier = fleet::tier(&raw);
     Some(Scenario {
+        text: String::new(),
+        sets: Vec::new(),
         title: raw.title.map_or_else(|| name.to_owned(), |at| at.value),
         file: name.to_owned(),
         strategy: request.strategy.unwrap_or("base").to_owned(),

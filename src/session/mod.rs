@@ -30,7 +30,7 @@ pub use draws::{Draws, Purpose};
 pub use herd::play_herd;
 pub use ledger::{Bill, Class, Ledger, Lump, Source};
 pub use phase::{PhaseEnd, PhaseTotals, ToolTotals, Workspace, play_phase};
-pub use record::{Limit, Outcome, Record, Turn};
+pub use record::{Cached, Limit, Outcome, Record, Turn};
 pub use step::{Call, Kind, Ruling, Sending, Step, Then};
 pub use together::OpenPhase;
 

@@ -25,6 +25,18 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// Its name in the report.
+    pub fn name(self) -> &'static str {
+        match self {
+            Outcome::Answered => "answered",
+            Outcome::TurnLimit => "turn_limit",
+            Outcome::ContextFull => "context_full",
+            Outcome::Budget => "budget",
+            Outcome::Deadline => "deadline",
+            Outcome::Failed => "failed",
+        }
+    }
+
     /// All of them, in the order of their numbers.
     pub const ALL: [Outcome; 6] = [
         Outcome::Answered,
@@ -49,6 +61,16 @@ pub enum Limit {
 impl Limit {
     /// All of them, in the order of their numbers.
     pub const ALL: [Limit; 4] = [Limit::Dollars, Limit::Turns, Limit::Tokens, Limit::Time];
+
+    /// Its key in the scenario.
+    pub fn name(self) -> &'static str {
+        match self {
+            Limit::Dollars => "dollars",
+            Limit::Turns => "turns",
+            Limit::Tokens => "tokens",
+            Limit::Time => "time",
+        }
+    }
 
     /// Whether a budget has it.
     pub fn is_set(self, budget: &Budget) -> bool {
@@ -282,11 +304,47 @@ impl Record {
     }
 }
 
+/// What a turn met in the prompt cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Cached {
+    /// There is no cache, or none was used: it is off, or the prompt too short for it.
+    Off,
+    /// Nothing was read, since nothing had been written.
+    Cold,
+    /// All that the call before had left was there.
+    Warm,
+    /// Some of it had expired.
+    Expired,
+    /// Earlier bytes of the prompt had changed.
+    Broken,
+}
+
+impl Cached {
+    /// As it stands in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Cached::Off => "off",
+            Cached::Cold => "cold",
+            Cached::Warm => "warm",
+            Cached::Expired => "expired",
+            Cached::Broken => "broken",
+        }
+    }
+}
+
 /// One turn, for whoever watches a session.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Turn {
-    /// Its number, from 1.
+    /// Its number in its run, from 1.
     pub number: u64,
+    /// The run and the message that it belongs to, from 1.
+    pub run: u64,
+    /// See `run`.
+    pub message: u64,
+    /// When the call, or the summary before it, began after the run's first, s; the user's waits counted.
+    pub started_s: f64,
+    /// What it met in the prompt cache.
+    pub cache: Cached,
     /// From the start of the call, or of the summary before it, to the end of its tool phase, s.
     pub latency_s: f64,
     /// The tool phase, s; `None` after the answer.

@@ -111,4 +111,14 @@ impl<D: Draws> Session<'_, D> {
     pub fn spent(&self) -> [PicoUsd; 2] {
         [self.spend.requests, self.spend.without_cache]
     }
+
+    /// Whether there is a prompt cache.
+    pub fn caches(&self) -> bool {
+        self.model.cache.enabled
+    }
+
+    /// Calls so far that found something expired, and before which earlier bytes had changed.
+    pub fn met(&self) -> [u64; 2] {
+        [self.record.expired_gaps, self.record.breaks]
+    }
 }

@@ -97,7 +97,7 @@ const NO_LIMIT: &str = "budget.dollars=1000000";
 pub fn size_budget(
     scenario: &Scenario,
     in_flight: &InFlight,
-    options: Options,
+    options: Options<'_>,
     progress: &dyn Progress,
 ) -> Result<Sizing, Error> {
     let model = &scenario.model;

@@ -43,7 +43,7 @@ pub const COMPARED_QUANTILES: [f64; 3] = [0.5, 0.95, 0.99];
 pub fn compare(
     scenarios: Vec<Scenario>,
     metrics: &[Metric],
-    options: Options,
+    options: Options<'_>,
     progress: &dyn Progress,
 ) -> Result<Comparison, Error> {
     let mut answers: Vec<Answer> = Vec::new();

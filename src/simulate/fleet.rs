@@ -8,6 +8,7 @@ use crate::model::{Arrivals, Fleet, Model};
 use crate::scenario::Scenario;
 use crate::session::{Bill, Record, Turn, Workspace};
 use crate::stats::{Figure, FleetSummary, Moments, Place, Sample, fleet_sessions};
+use crate::table::{Rows, Sink};
 
 /// A fleet's replications with what they came to.
 #[derive(Debug, Clone)]
@@ -38,7 +39,12 @@ impl Collect for () {
 ///
 /// # Errors
 /// Where more work is sure to come than can be done.
-pub(super) fn answer_fleet(scenario: Scenario, fleet: &Fleet, progress: &dyn Progress) -> Result<Answer, Error> {
+pub(super) fn answer_fleet(
+    scenario: Scenario,
+    fleet: &Fleet,
+    progress: &dyn Progress,
+    tables: Option<&dyn Sink>,
+) -> Result<Answer, Error> {
     let model = &scenario.model;
     if let Some(overload) = overload(&scenario, fleet) {
         return Err(Error::Unstable(overload));
@@ -47,8 +53,15 @@ pub(super) fn answer_fleet(scenario: Scenario, fleet: &Fleet, progress: &dyn Pro
     let most = (expected * MANY).ceil() as u64;
     progress.goal(expected as u64);
     let fresh = || Sample::new(model, if most > MOST_EXACT { u64::MAX } else { most }, &[]);
-    let empty = fresh();
-    let played = play_fleet(model, fleet, scenario.run.seed, &empty, fresh, &|n| progress.done(n));
+    let first = tables.map_or(0, |sink| sink.streams(fleet.replications));
+    let recorded = |number: u64| {
+        let rows = tables.map(|sink| Rows::new(model, &scenario.strategy, Some(number), sink, first + number));
+        (fresh(), rows)
+    };
+    let empty = (fresh(), tables.map(|sink| Rows::new(model, &scenario.strategy, Some(0), sink, first)));
+    let played = play_fleet(model, fleet, scenario.run.seed, &empty, recorded, &|n| progress.done(n));
+    let played: Vec<Replication<Sample>> =
+        played.into_iter().map(|replication| replication.map_sample(|(sample, _)| sample)).collect();
     let mut pooled = fresh();
     for replication in &played {
         pooled.join(replication.sample.clone());

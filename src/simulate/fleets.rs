@@ -43,7 +43,7 @@ pub struct FleetComparison {
 pub fn compare_fleets(
     scenarios: Vec<(String, Scenario)>,
     figures: &[Figure],
-    options: Options,
+    options: Options<'_>,
     progress: &dyn Progress,
 ) -> Result<FleetComparison, Error> {
     let mut ways: Vec<FleetWay> = Vec::new();

@@ -72,7 +72,7 @@ impl Pulled {
 ///
 /// # Errors
 /// Where the scenario is too long for every session's values to be kept, or the threads can't be had.
-pub fn levers(scenario: Scenario, options: Options, progress: &dyn Progress) -> Result<Ranking, Error> {
+pub fn levers(scenario: Scenario, options: Options<'_>, progress: &dyn Progress) -> Result<Ranking, Error> {
     if scenario.model.fleet.is_some() {
         return Err(Error::NotOfFleets("levers"));
     }

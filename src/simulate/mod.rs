@@ -12,10 +12,11 @@ mod sweep;
 
 use crate::Error;
 use crate::check::{self, Checks};
-use crate::engine::{self, Play};
+use crate::engine::{self, Collect, Play};
 use crate::model::{Loading, Model};
 use crate::scenario::Scenario;
-use crate::stats::{Costs, Estimate, FleetSummary, Sample, Summary, TurnCosts, next_size};
+use crate::stats::{Costs, Estimate, FleetSummary, Sample, Summary, next_size};
+use crate::table::{Rows, Sink, fleet_part};
 
 pub use budgets::{BudgetRow, IN_FLIGHT, InFlight, Needed, OutputRow, Sizing, size_budget};
 pub use compare::{COMPARED_QUANTILES, Comparison, Pair, compare};
@@ -44,9 +45,12 @@ impl Progress for Silent {}
 
 /// How to run.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Options {
+pub struct Options<'a> {
     /// Threads; `None` for one per core. The answer doesn't depend on it.
     pub threads: Option<usize>,
+    /// Where every session, the first sessions' turns and a fleet's series go as they are played, of the commands that play
+    /// each way once: [`simulate()`], [`compare()`] and [`compare_fleets()`].
+    pub tables: Option<&'a dyn Sink>,
 }
 
 /// A scenario with its answer.
@@ -99,43 +103,56 @@ pub struct ServerCosts {
 ///
 /// # Errors
 /// Where the threads can't be had, or a fleet is sure to get more work than it can do.
-pub fn simulate(scenario: Scenario, options: Options, progress: &dyn Progress) -> Result<Answer, Error> {
+pub fn simulate(scenario: Scenario, options: Options<'_>, progress: &dyn Progress) -> Result<Answer, Error> {
     let whole = || {
-        let answer = play(scenario, progress)?;
+        let answer = play(scenario, progress, options.tables)?;
         Ok(Answer { loadings: loadings(&answer.scenario), ..answer })
     };
     engine::with_threads(options.threads, whole).map_err(Error::Threads)?
 }
 
 /// The same without what definitions cost under each way of loading.
-fn play(scenario: Scenario, progress: &dyn Progress) -> Result<Answer, Error> {
+fn play(scenario: Scenario, progress: &dyn Progress, tables: Option<&dyn Sink>) -> Result<Answer, Error> {
     if let Some(shared) = scenario.model.fleet.clone() {
-        return answer_fleet(scenario, &shared, progress);
+        let answer = answer_fleet(scenario, &shared, progress, tables)?;
+        if let (Some(sink), Some(fleet)) = (tables, answer.fleet_summary()) {
+            let stream = sink.streams(1);
+            sink.rows(stream, fleet_part(&answer.scenario.strategy, fleet, &answer.scenario.tools));
+            sink.end(stream);
+        }
+        return Ok(answer);
     }
-    let answer = sample(scenario, progress);
+    let answer = sample_into(scenario, progress, tables);
     let checks = check::check(&answer.scenario.model, &answer.sample);
     Ok(Answer { checks, ..answer })
 }
 
 /// The same without the checks.
 fn sample(scenario: Scenario, progress: &dyn Progress) -> Answer {
+    sample_into(scenario, progress, None)
+}
+
+fn sample_into(scenario: Scenario, progress: &dyn Progress, tables: Option<&dyn Sink>) -> Answer {
     let (model, run) = (&scenario.model, &scenario.run);
     let most = if run.precision.is_empty() { run.sessions } else { run.max_sessions };
-    let mut sample = Sample::new(model, most, &check::probes_s(model));
+    let rows = tables.map(|sink| Rows::new(model, &scenario.strategy, None, sink, sink.streams(1)));
+    let mut played = (Sample::new(model, most, &check::probes_s(model)), rows);
     // legs end at the borders of chunks, so that a run in legs sums in the same order as a run in one
     let leg =
         |sessions: u64| if run.precision.is_empty() { sessions } else { engine::whole_chunks(sessions).min(most) };
     let mut size = leg(run.sessions);
     let summary = loop {
         progress.goal(size);
-        let from = sample.sessions();
-        Play { model, seed: run.seed, sessions: from..size }.run(&mut sample, &|n| progress.done(n));
-        let summary = Summary::new(model, &sample);
+        let from = played.0.sessions();
+        Play { model, seed: run.seed, sessions: from..size }.run(&mut played, &|n| progress.done(n));
+        let summary = Summary::new(model, &played.0);
         match next_size(&run.precision, &summary, most) {
             Some(next) => size = leg(next),
             None => break summary,
         }
     };
+    played.finish();
+    let (sample, _) = played;
     Answer { scenario, sample, summary, checks: Checks::default(), loadings: Vec::new(), fleet: None }
 }
 
@@ -170,14 +187,4 @@ fn loadings(scenario: &Scenario) -> Vec<ServerCosts> {
             }
         })
         .collect()
-}
-
-/// Mean cost of each call over the first sessions, for a chart; `None` without prices.
-pub fn turn_costs(scenario: &Scenario) -> Option<TurnCosts> {
-    const SESSIONS: u64 = 2_000;
-    scenario.model.tariff.as_ref()?;
-    let mut costs = TurnCosts::default();
-    let sessions = 0..scenario.run.sessions.min(SESSIONS);
-    Play { model: &scenario.model, seed: scenario.run.seed, sessions }.run(&mut costs, &|_| {});
-    Some(costs)
 }

@@ -120,7 +120,7 @@ const MOST_STEPS: usize = 24;
 struct Search<'a> {
     load: &'a dyn Fn(&str) -> Result<Scenario, Error>,
     goals: Vec<Goal>,
-    options: Options,
+    options: Options<'a>,
     progress: Added<'a>,
     points: Vec<Planned>,
     scenario: Option<Scenario>,
@@ -130,7 +130,7 @@ impl<'a> Search<'a> {
     fn new(
         load: &'a dyn Fn(&str) -> Result<Scenario, Error>,
         goals: Vec<Goal>,
-        options: Options,
+        options: Options<'a>,
         progress: &'a dyn Progress,
     ) -> Self {
         let progress = Added { inner: progress, done: AtomicU64::new(0) };
@@ -251,7 +251,7 @@ pub fn plan(
     unknown: &Unknown,
     goals: Vec<Goal>,
     load: &dyn Fn(&str) -> Result<Scenario, Error>,
-    options: Options,
+    options: Options<'_>,
     progress: &dyn Progress,
 ) -> Result<Plan, Error> {
     let mut search = Search::new(load, goals, options, progress);
@@ -313,7 +313,7 @@ pub fn plan_list(
     values: &[String],
     goals: Vec<Goal>,
     load: &dyn Fn(&str) -> Result<Scenario, Error>,
-    options: Options,
+    options: Options<'_>,
     progress: &dyn Progress,
 ) -> Result<Plan, Error> {
     let mut search = Search::new(load, goals, options, progress);

@@ -212,7 +212,7 @@ struct Solver<'a> {
     unknown: &'a Unknown,
     question: &'a Question,
     load: &'a dyn Load,
-    options: Options,
+    options: Options<'a>,
     progress: &'a dyn Progress,
     first: Option<Answer>,
     points: Vec<Point>,
@@ -227,7 +227,7 @@ pub fn solve(
     unknown: Unknown,
     question: Question,
     load: &dyn Load,
-    options: Options,
+    options: Options<'_>,
     progress: &dyn Progress,
 ) -> Result<Solution, Error> {
     let mut solver = Solver {

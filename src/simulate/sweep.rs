@@ -48,7 +48,7 @@ impl SweepPoint {
 pub fn sweep(
     points: Vec<(Vec<(String, String)>, Scenario)>,
     statistics: Vec<(String, Statistic)>,
-    options: Options,
+    options: Options<'_>,
     progress: &dyn Progress,
 ) -> Result<Sweep, Error> {
     let means: Vec<Metric> = statistics
@@ -61,7 +61,8 @@ pub fn sweep(
             return Err(Error::NotOfFleets("sweep"));
         }
         pair_with(&mut scenario, first.as_ref())?;
-        let answer = engine::with_threads(options.threads, || play(scenario, progress)).map_err(Error::Threads)??;
+        let answer =
+            engine::with_threads(options.threads, || play(scenario, progress, None)).map_err(Error::Threads)??;
         let against = first.as_ref().unwrap_or(&answer);
         let against_first =
             means.iter().filter_map(|metric| Some((*metric, paired(&answer, against, *metric, &[])?))).collect();

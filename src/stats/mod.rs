@@ -7,6 +7,7 @@
 //! **Quantile**, here and in every report, is the nearest rank: the smallest value that at least a share `p` of the
 //! sample doesn't exceed (type 1 of Hyndman and Fan 1996).
 
+mod about;
 mod figure;
 mod fleet;
 mod metric;
@@ -22,7 +23,6 @@ mod stopping;
 mod store;
 mod summary;
 mod threshold;
-mod turn_costs;
 
 pub use figure::Figure;
 pub use fleet::{
@@ -40,4 +40,3 @@ pub use statistic::{Reading, Statistic, StatisticError};
 pub use stopping::{Target, next_size};
 pub use summary::{MetricSummary, Summary, TurnMetric};
 pub use threshold::{Goal, Threshold, ThresholdError, Verdict};
-pub use turn_costs::TurnCosts;

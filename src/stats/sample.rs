@@ -174,6 +174,18 @@ pub(super) struct WatchedTurns {
     pub phase_s: Vec<f64>,
     pub first_token_s: Vec<f64>,
     pub message_s: Vec<f64>,
+    /// Money of call 1, 2, … summed over the sessions that reach it, and how many do.
+    pub costs: Vec<(PicoUsd, u64)>,
+}
+
+impl WatchedTurns {
+    fn add_cost(&mut self, index: usize, cost: PicoUsd, turns: u64) {
+        if self.costs.len() <= index {
+            self.costs.resize(index + 1, (PicoUsd::default(), 0));
+        }
+        self.costs[index].0 += cost;
+        self.costs[index].1 += turns;
+    }
 }
 
 /// What is kept of the sessions of a model.
@@ -342,6 +354,14 @@ impl Sample {
         }
     }
 
+    /// Mean dollars of call 1, 2, … among the first sessions that reach it, as long as fifty do.
+    pub fn turn_costs_usd(&self) -> Vec<f64> {
+        const FEWEST: u64 = 50;
+        let enough = FEWEST.min(self.turns.turns_per_session.len() as u64).max(1);
+        let reached = self.turns.costs.iter().take_while(|(_, turns)| *turns >= enough);
+        reached.map(|(cost, turns)| cost.usd() / *turns as f64).collect()
+    }
+
     /// Money by what it went for, summed over all sessions.
     pub fn sources(&self) -> &Sources {
         &self.sources
@@ -410,6 +430,7 @@ impl Collect for Sample {
 
     fn turn(&mut self, turn: &Turn) {
         self.turns.latency_s.push(turn.latency_s);
+        self.turns.add_cost(turn.number as usize - 1, turn.cost, 1);
         if turn.answered {
             self.turns.first_token_s.push(turn.first_token_s);
         }
@@ -557,5 +578,8 @@ impl Collect for Sample {
         turns.latency_s.append(&mut new.latency_s);
         turns.phase_s.append(&mut new.phase_s);
         turns.first_token_s.append(&mut new.first_token_s);
+        for (index, (cost, count)) in std::mem::take(&mut new.costs).into_iter().enumerate() {
+            turns.add_cost(index, cost, count);
+        }
     }
 }

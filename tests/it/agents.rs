@@ -589,7 +589,7 @@ fn an_agent_that_lacks_a_tool_has_not_served() {
     let node = &answer.summary.nodes[1];
     assert_close(node.unserved.unwrap().value, 1.0 - served, 1e-12);
     assert!(node.duplicates_per_call.unwrap().value > 0.1 && node.executions.value > 0.5);
-    let report = agent_sim::report::terminal(&answer, agent_sim::report::Style::Plain);
+    let report = agent_sim::report::terminal(&answer, agent_sim::report::Style::PLAIN);
     assert!(report.contains("Tool calls of the main agent") && report.contains("A: "), "{report}");
     assert!(report.contains("of its tool calls ran twice") && report.contains("lacked a tool"), "{report}");
 }

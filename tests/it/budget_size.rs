@@ -110,7 +110,7 @@ fn calls_in_flight_that_nobody_sees_pass_a_shared_budget() {
     assert_eq!(row(5, 50.0).passes.value, 0.0);
     let text = agent_sim::report::budget_terminal(
         &size_budget(&scenario_with(text, &[]), &InFlight::default(), Options::default(), &Silent).unwrap(),
-        agent_sim::report::Style::Plain,
+        agent_sim::report::Style::PLAIN,
     );
     assert!(text.contains("Side by side without reservations"), "{text}");
 }

@@ -8,14 +8,18 @@ use assert_cmd::Command;
 use crate::support::{root, shipped};
 
 fn agent_sim(args: &[&str]) -> Output {
-    Command::cargo_bin("agent-sim")
-        .unwrap()
-        .current_dir(root())
-        .env_remove("NO_COLOR")
-        .env("COLUMNS", "100")
-        .args(args)
-        .output()
-        .unwrap()
+    command(args).output().unwrap()
+}
+
+fn command(args: &[&str]) -> Command {
+    let mut command = Command::cargo_bin("agent-sim").unwrap();
+    command.current_dir(root()).env_remove("NO_COLOR").env_remove("COLUMNS").args(args);
+    command
+}
+
+/// In a terminal of so many columns, as far as it can be told.
+fn agent_sim_in(args: &[&str], columns: &str) -> Output {
+    command(args).env("COLUMNS", columns).output().unwrap()
 }
 
 fn out(output: &Output) -> String {
@@ -275,6 +279,88 @@ fn mistakes_go_to_standard_error() {
     let output = agent_sim(&["run", "tests/it/wrong/unit-missing-integer.toml", "--format", "json"]);
     assert!(output.stdout.is_empty());
     assert!(err(&output).contains("needs a unit"), "{}", err(&output));
+}
+
+#[test]
+fn tables_fit_eighty_columns() {
+    let sessions = |n: &'static str| ["--sessions", n];
+    let commands: [&[&str]; 9] = [
+        &["run", "scenarios/coding-agent.toml"],
+        &["run", "scenarios/architectures/supervisor.toml"],
+        &["compare", "scenarios/lifetimes.toml"],
+        &["sweep", "scenarios/fifty-turns.toml", "--over", "session.turns=5,10"],
+        &["levers", "scenarios/fifty-turns.toml"],
+        &["budget", "scenarios/budget.toml"],
+        &["check", "scenarios/fifty-turns.toml"],
+        &["prices"],
+        &["run", "scenarios/fleet.toml", "--set", "fleet.replications=2"],
+    ];
+    for command in commands {
+        let mut arguments = command.to_vec();
+        if !["prices", "check"].contains(&command[0]) && !command.contains(&"scenarios/fleet.toml") {
+            arguments.extend(sessions("500"));
+        }
+        let output = agent_sim_in(&arguments, "80");
+        let text = out(&output);
+        for line in text.lines() {
+            assert!(line.chars().count() <= 80, "{command:?}: {line}");
+        }
+        if command[1..].contains(&"scenarios/coding-agent.toml") {
+            insta::assert_snapshot!("eighty_columns", text);
+        }
+    }
+    // one line
+    for (file, words) in [("fifty-turns", "$0.8538 a session"), ("herd", "until the last client is done")] {
+        let file = format!("scenarios/{file}.toml");
+        let text = out(&agent_sim(&["run", &file, "--sessions", "500", "--quiet"]));
+        assert_eq!(text.lines().count(), 1, "{text}");
+        assert!(text.contains(words) && text.contains("closed forms agree"), "{text}");
+    }
+}
+
+#[test]
+fn charts_are_drawn_again_from_the_tables() {
+    let folder = tempfile::tempdir().unwrap();
+    let [first, again] = ["first", "again"].map(|name| folder.path().join(name).to_str().unwrap().to_owned());
+    let commands: [&[&str]; 4] = [
+        &["run", "scenarios/coding-agent.toml", "--sessions", "2000", "--csv"],
+        &["compare", "scenarios/lifetimes.toml", "--sessions", "500"],
+        &["compare", "scenarios/three-turns.toml", "scenarios/fifty-turns.toml", "--sessions", "500"],
+        &["compare", "scenarios/outage.toml", "--set", "fleet.replications=2"],
+    ];
+    for command in commands {
+        let _ = std::fs::remove_dir_all(&first);
+        let _ = std::fs::remove_dir_all(&again);
+        let played = agent_sim(&[command, &["-o", &first]].concat());
+        assert!(played.status.success(), "{}", err(&played));
+        let drawn = agent_sim(&["plot", &first, "-o", &again]);
+        assert!(drawn.status.success(), "{}", err(&drawn));
+        let mut pictures = 0;
+        for entry in std::fs::read_dir(&first).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            if name.ends_with(".svg") {
+                let [mine, theirs] = [&first, &again].map(|dir| std::fs::read(Path::new(dir).join(&name)).unwrap());
+                assert!(mine == theirs, "{name} differs");
+                pictures += 1;
+            }
+        }
+        assert!(pictures >= 3, "{command:?}");
+    }
+    let none = agent_sim(&["plot", "scenarios"]);
+    assert_eq!(none.status.code(), Some(2));
+    assert!(err(&none).contains("sessions.parquet can't be read"), "{}", err(&none));
+}
+
+#[test]
+fn manual_pages_and_the_schema() {
+    let page = out(&agent_sim(&["man"]));
+    assert!(page.contains(".TH") && page.contains("Exit codes"), "{page}");
+    let folder = tempfile::tempdir().unwrap();
+    assert!(agent_sim(&["man", "-o", folder.path().to_str().unwrap()]).status.success());
+    let run = std::fs::read_to_string(folder.path().join("agent-sim-run.1")).unwrap();
+    assert!(run.contains("agent\\-sim run") && run.contains("strategy"), "{run}");
+    let schema: serde_json::Value = serde_json::from_str(&out(&agent_sim(&["schema"]))).unwrap();
+    assert_eq!(schema["title"], "agent-sim scenario");
 }
 
 #[test]

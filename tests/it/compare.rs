@@ -121,7 +121,7 @@ fn what_is_said_of_a_difference() {
 #[test]
 fn comparisons_are_readable() {
     let comparison = compared("conversation.toml", 2_000);
-    insta::assert_snapshot!("comparison_terminal", without_path(&compare_terminal(&comparison, Style::Plain)));
+    insta::assert_snapshot!("comparison_terminal", without_path(&compare_terminal(&comparison, Style::PLAIN)));
     insta::assert_snapshot!("comparison_markdown", without_path(&compare_markdown(&comparison)));
 }
 

@@ -43,7 +43,8 @@ impl Collect for Records {
 /// One replication, its sessions by number.
 fn records(scenario: &Scenario) -> Vec<Record> {
     let fleet = scenario.model.fleet.as_ref().unwrap();
-    let played = play_fleet(&scenario.model, fleet, scenario.run.seed, &Records::default(), Records::default, &|_| {});
+    let played =
+        play_fleet(&scenario.model, fleet, scenario.run.seed, &Records::default(), |_| Records::default(), &|_| {});
     played.into_iter().flat_map(|replication| replication.sample.0.into_values()).collect()
 }
 
@@ -91,7 +92,7 @@ fn where_nothing_is_shared_sessions_are_those_that_are_played_alone() {
             shared.model.fleet.as_ref().unwrap(),
             1,
             &Records::default(),
-            Records::default,
+            |_| Records::default(),
             &|_| {},
         );
         let together = &played[0].sample.0;
@@ -346,7 +347,7 @@ fn sessions_that_begin_together_all_write_the_prefix() {
     let request = agent_sim::scenario::Request::default();
     let scenario = Scenario::parse(text, "test.toml", folder.path(), &request).unwrap();
     let fleet = scenario.model.fleet.as_ref().unwrap();
-    let played = play_fleet(&scenario.model, fleet, 1, &Records::default(), Records::default, &|_| {});
+    let played = play_fleet(&scenario.model, fleet, 1, &Records::default(), |_| Records::default(), &|_| {});
     // the first token of those at 0 comes at 2 s: the one at 2.5 s reads, the one after six minutes writes again
     let read: Vec<u64> = played[0].sample.0.values().map(|record| record.cache_read_tokens).collect();
     assert_eq!(read, [0, 0, 0, 0, 5_000, 0]);
@@ -446,7 +447,8 @@ fn a_fleet_that_grows_is_noticed_while_it_is_played() {
 #[test]
 fn the_same_seed_gives_the_same_bytes_on_any_number_of_threads() {
     let text = |threads: usize| {
-        let played = |scenario: Scenario| simulate(scenario, Options { threads: Some(threads) }, &Silent).unwrap();
+        let played =
+            |scenario: Scenario| simulate(scenario, Options { threads: Some(threads), tables: None }, &Silent).unwrap();
         let storm = played(scenario_with(STORM, &["fleet.replications=3"]));
         let queue = played(model_queue(14_400.0, 5, SECOND, &["fleet.horizon=3h", "fleet.replications=3"]));
         agent_sim::report::json(&[storm, queue]).unwrap()
@@ -623,7 +625,7 @@ fn sessions_that_outlast_the_warm_up_arent_taken_for_settled() {
     assert!(summary(&settled).growth.is_none());
     assert_close(mean(&settled, "latency_s"), 1_800.0, 0.02);
     let shorter = answer(scenario_with(text, &["fleet.horizon=6h", "fleet.warm_up=2h"]));
-    let told = agent_sim::report::terminal(&shorter, agent_sim::report::Style::Plain);
+    let told = agent_sim::report::terminal(&shorter, agent_sim::report::Style::PLAIN);
     assert!(told.contains("longer ones are hardly seen"), "{told}");
 }
 
@@ -724,7 +726,7 @@ fn a_plan_of_whole_numbers_goes_to_the_last_one_and_sees_what_fails_early() {
     let planned = plan(&unknown, goals, &load, Options::default(), &Silent).unwrap();
     let Found::Least { x, .. } = planned.found else { panic!("{:?}", planned.found) };
     assert!(x > 200.0 && planned.is_mixed(), "{x} {:#?}", planned.points);
-    let told = agent_sim::report::plan_terminal(&planned, agent_sim::report::Style::Plain);
+    let told = agent_sim::report::plan_terminal(&planned, agent_sim::report::Style::PLAIN);
     assert!(told.contains("answered >= 0.99"), "{told}");
 }
 

@@ -127,7 +127,7 @@ fn a_herd_doesnt_depend_on_threads() {
             QUEUE,
             &["herd.queue=3", "herd.network={ exponential = { mean = \"3ms\" } }", "run.sessions=900"],
         );
-        let answer = simulate(scenario, Options { threads: Some(threads) }, &Silent).unwrap();
+        let answer = simulate(scenario, Options { threads: Some(threads), tables: None }, &Silent).unwrap();
         answer.summary.metrics.iter().map(|(_, metric)| metric.mean.value.to_bits()).collect::<Vec<_>>()
     };
     assert_eq!(play(1), play(3));

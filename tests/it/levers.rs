@@ -178,11 +178,11 @@ fn what_harms_or_takes_away_isnt_called_first() {
     let budget = ranked(shipped_scenario("budget.toml", None), 3_000);
     let hour = lever(&budget, "a cache that lives 1h");
     assert!(hour.harms() && hour.off_tail().unwrap().value > 0.0, "{:?}", hour.effects);
-    let text = agent_sim::report::levers_terminal(&budget, agent_sim::report::Style::Plain);
+    let text = agent_sim::report::levers_terminal(&budget, agent_sim::report::Style::PLAIN);
     let first = text.lines().find(|line| line.trim_start().starts_with("First")).unwrap();
     assert!(!first.contains("a cache that lives 1h"), "{first}");
     let sixty = ranked(shipped_scenario("architectures/sixty-tools.toml", None), 500);
-    let text = agent_sim::report::levers_terminal(&sixty, agent_sim::report::Style::Plain);
+    let text = agent_sim::report::levers_terminal(&sixty, agent_sim::report::Style::PLAIN);
     assert!(lever(&sixty, "without the server office").off_tail().is_none());
     assert!(text.contains("First for money: office called from code"), "{text}");
     assert!(text.contains("leave office out of [[servers]] and lookup out of [[tools]]"), "{text}");

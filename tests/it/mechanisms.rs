@@ -4,7 +4,9 @@ use agent_sim::model::{Breaker, Jitter, Retry};
 use agent_sim::report::{Style, terminal};
 use agent_sim::session::{Admission, AttemptEnd, Attempts, BreakerState, Fate, Outcome, Progress, Request};
 use agent_sim::simulate::Answer;
+use agent_sim::simulate::{Options, Silent, simulate};
 use agent_sim::stats::Rate;
+use agent_sim::table::{Memory, Name, Schema};
 use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
 
@@ -44,7 +46,7 @@ fn a_conversation() {
     // the task stands in all four prompts: written, read, written, read
     assert_close(sources.task.usd() / 3.0, 10.0 * (1.0 + 0.1 + 1.0 + 0.1), 1e-12);
     assert!(answer.checks.all_pass());
-    assert!(terminal(&answer, Style::Plain).contains("isn't part of the latency"));
+    assert!(terminal(&answer, Style::PLAIN).contains("isn't part of the latency"));
 }
 
 #[test]
@@ -286,13 +288,18 @@ fn a_summary_replaces_the_messages() {
     assert_close(sources.compaction.usd() / 3.0, 350.0 + 30.0, 1e-12);
     assert_close(sources.task.usd() / 3.0, 100.0, 1e-12);
     assert_close(answer.summary.times.unwrap().compaction_s / 3.0, 1.0, 1e-12);
-    // the chart of costs by call has the summary in both of its lines
-    let scenario = crate::support::scenario(&text("5m"));
-    let costs = agent_sim::simulate::turn_costs(&scenario).unwrap();
-    assert_close(costs.without_cache_usd()[2], 350.0 + 30.0 + 130.0 + 10.0, 1e-12);
+    // the turns have the summary in both of their costs
+    let scenario = crate::support::scenario_with(&text("5m"), &["run.sessions=3"]);
+    let memory = Memory::new(&Schema::all(&[&scenario.model]));
+    let options = Options { tables: Some(&memory), ..Options::default() };
+    simulate(scenario, options, &Silent).unwrap();
+    let tables = memory.into_tables();
+    let turns = &tables.iter().find(|(name, _)| *name == Name::Turns).unwrap().1;
+    assert_eq!(turns.rows(), 3 * 4);
+    let third = |column: &str| turns.numbers(column).unwrap()[2].unwrap();
+    assert_close(third("cost_without_cache_usd"), 350.0 + 30.0 + 130.0 + 10.0, 1e-12);
     // 250 read and 100 written for the summary, then 100 read and 30 written
-    assert_close(costs.billed_usd()[2], 25.0 + 100.0 + 30.0 + 10.0 + 30.0 + 10.0, 1e-12);
-    assert_eq!(costs.billed_usd().len(), 4);
+    assert_close(third("cost_usd"), 25.0 + 100.0 + 30.0 + 10.0 + 30.0 + 10.0, 1e-12);
     // the prefix stays cached, the messages start again
     let cached = run(&text("5m"), 3);
     assert_eq!(mean(&cached, "cache_read_tokens"), 150.0 + 250.0 + 100.0 + 130.0);
@@ -362,7 +369,7 @@ fn limits_end_a_run() {
     let (_, by) = stopped.summary.stopped[0];
     assert_eq!((by.sessions, by.cost.usd()), (4, 4.0 * (111.0 + 211.0)));
     assert!(
-        terminal(&stopped, Style::Plain).contains("stopped 100 % of the sessions, which had cost $322.00 on average")
+        terminal(&stopped, Style::PLAIN).contains("stopped 100 % of the sessions, which had cost $322.00 on average")
     );
     assert_eq!(stopped.summary.rate(Rate::BudgetStopped).unwrap().value, 1.0);
 }
@@ -451,7 +458,7 @@ fn the_longest_path() {
     assert!((share(2).value - 0.5).abs() < 4.0 * share(2).se);
     assert_eq!(share(0).value, share(1).value);
     assert_close(share(0).value + share(2).value, 1.0, 1e-12);
-    assert!(terminal(&answer, Style::Plain).contains("on the longest path"));
+    assert!(terminal(&answer, Style::PLAIN).contains("on the longest path"));
 }
 
 #[test]

@@ -535,7 +535,7 @@ fn the_same_seed_gives_the_same_bytes_on_any_number_of_threads() {
             scenario
         };
         let on = |threads| {
-            let answer = simulate(load(), Options { threads: Some(threads) }, &Silent).unwrap();
+            let answer = simulate(load(), Options { threads: Some(threads), tables: None }, &Silent).unwrap();
             report::json(&[answer]).unwrap()
         };
         assert!(on(1) == on(2) && on(1) == on(5), "{}", file.display());

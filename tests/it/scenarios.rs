@@ -429,7 +429,7 @@ fn duplicates_are_told_apart_by_tool() {
     assert!((refund.value - 0.1).abs() < 4.0 * refund.se, "{refund:?}");
     let pooled = answer.summary.rate(agent_sim::stats::Rate::DuplicatesPerCall).unwrap();
     assert!((pooled.value - 0.01).abs() < 4.0 * pooled.se, "{pooled:?}");
-    assert!(agent_sim::report::terminal(&answer, agent_sim::report::Style::Plain).contains("refund: "));
+    assert!(agent_sim::report::terminal(&answer, agent_sim::report::Style::PLAIN).contains("refund: "));
 }
 
 /// The architectures with their places in the README's table.

@@ -200,7 +200,7 @@ fn a_quantile_that_the_sample_cannot_carry_is_marked() {
     let latency = small.summary.metric("latency_s").unwrap();
     assert!(!latency.quantile(0.95).unwrap().too_few);
     assert!(latency.quantile(0.99).unwrap().too_few);
-    let text = agent_sim::report::terminal(&small, agent_sim::report::Style::Plain);
+    let text = agent_sim::report::terminal(&small, agent_sim::report::Style::PLAIN);
     assert!(text.contains(" ?"), "{text}");
     let large = run(RANDOM, 2_000);
     assert!(!large.summary.metric("latency_s").unwrap().quantile(0.99).unwrap().too_few);
@@ -249,7 +249,7 @@ fn one_session_has_no_interval() {
     let one = run(RANDOM, 1);
     let cost = one.summary.metric("cost_usd").unwrap();
     assert!(cost.mean.se.is_nan() && cost.mean.ci95[0].is_nan());
-    let text = agent_sim::report::terminal(&one, agent_sim::report::Style::Plain);
+    let text = agent_sim::report::terminal(&one, agent_sim::report::Style::PLAIN);
     assert!(text.contains("one session only"), "{text}");
     let json: serde_json::Value = serde_json::from_str(&agent_sim::report::json(&[one]).unwrap()).unwrap();
     assert!(json["strategies"][0]["metrics"]["cost_usd"]["se"].is_null());

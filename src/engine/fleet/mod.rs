@@ -44,12 +44,12 @@ pub fn play_fleet<C: Collect + Sync>(
     fleet: &Fleet,
     seed: u64,
     empty: &C,
-    fresh: impl Fn() -> C + Sync,
+    fresh: impl Fn(u64) -> C + Sync,
     progress: &(dyn Fn(u64) + Sync),
 ) -> Vec<Replication<C>> {
     let all: Vec<u64> = (0..fleet.replications).collect();
     all.par_iter()
-        .map(|number| Playing::new(model, fleet, seed, *number, empty.empty(), fresh()).play(progress))
+        .map(|number| Playing::new(model, fleet, seed, *number, empty.empty(), fresh(*number)).play(progress))
         .collect()
 }
 
@@ -88,6 +88,8 @@ struct Slot<'m> {
 
 /// Sessions are numbered by replication and arrival, away from those that are played alone.
 const REPLICATION_BITS: u32 = 40;
+/// The part of a session's number that counts within its replication.
+pub const SESSION_NUMBERS: u64 = (1 << REPLICATION_BITS) - 1;
 
 struct Outbox(Vec<Event>);
 
@@ -200,6 +202,7 @@ impl<'m, C: Collect> Playing<'m, C> {
         }
         progress(self.out.ended.all - reported);
         self.close_chunk();
+        self.out.sample.finish();
         let end_ns = self.out.given_up_s.map_or(horizon_ns, ns);
         let mut out = self.out;
         let here = self.slots.iter().filter(|slot| slot.is_here);

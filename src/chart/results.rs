@@ -1,0 +1,495 @@
+//! The charts of a folder of results, from its tables and its report alone.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{
+    CostByTurn, CostDistribution, MoneyBySource, Spots, SweepLine, SweepLines, TailCurve, Way, WaysSideBySide,
+};
+use crate::Error;
+use crate::report::{count, money, percent, seconds, whole};
+use crate::stats::Moments;
+use crate::table::{Name, Table};
+
+/// What a folder holds.
+#[derive(Debug)]
+pub struct Results {
+    title: String,
+    /// Whether it is of several ways side by side.
+    compares: bool,
+    report: Value,
+    /// Names of the ways, in the order of the table.
+    ways: Vec<Arc<str>>,
+    sessions: Table,
+    turns: Option<Table>,
+    fleet: Option<Table>,
+}
+
+/// A chart of any kind.
+#[derive(Debug, Clone)]
+#[allow(missing_docs)]
+pub enum Drawing {
+    CostByTurn(CostByTurn),
+    Money(MoneyBySource),
+    Distribution(CostDistribution),
+    Tail(TailCurve),
+    Ways(WaysSideBySide),
+    Lines(SweepLines),
+}
+
+impl Drawing {
+    /// Writes it as [`super::write`] does.
+    ///
+    /// # Errors
+    /// Where a file can't be drawn or written.
+    pub fn write(&self, folder: &Path, stem: &str) -> Result<Vec<PathBuf>, Error> {
+        match self {
+            Drawing::CostByTurn(chart) => super::write(chart, folder, stem),
+            Drawing::Money(chart) => super::write(chart, folder, stem),
+            Drawing::Distribution(chart) => super::write(chart, folder, stem),
+            Drawing::Tail(chart) => super::write(chart, folder, stem),
+            Drawing::Ways(chart) => super::write(chart, folder, stem),
+            Drawing::Lines(chart) => super::write(chart, folder, stem),
+        }
+    }
+
+    /// The picture as SVG, and its spots.
+    ///
+    /// # Errors
+    /// Where it can't be drawn.
+    pub fn svg(&self) -> Result<(String, Spots), Error> {
+        match self {
+            Drawing::CostByTurn(chart) => super::svg(chart),
+            Drawing::Money(chart) => super::svg(chart),
+            Drawing::Distribution(chart) => super::svg(chart),
+            Drawing::Tail(chart) => super::svg(chart),
+            Drawing::Ways(chart) => super::svg(chart),
+            Drawing::Lines(chart) => super::svg(chart),
+        }
+    }
+}
+
+/// Every stem that a folder's charts may have, but for those that name a tool.
+pub const STEMS: [&str; 19] = [
+    "cost-by-turn",
+    "cost-sources",
+    "cost-distribution",
+    "latency",
+    "tool-phase",
+    "fleet-calls",
+    "fleet-sessions",
+    "fleet-latency",
+    "fleet-unanswered",
+    "fleet-use",
+    "fleet-cost",
+    "compare-cost",
+    "compare-latency",
+    "compare-latency-tail",
+    "compare-sources",
+    "compare-sessions",
+    "compare-unanswered",
+    "compare-herd_calls",
+    "compare-herd_time_s",
+];
+
+/// A call that fewer sessions reach isn't shown: its mean would be noise.
+const FEWEST_SESSIONS: u64 = 50;
+
+impl Results {
+    /// Reads a folder that `run -o` or `compare -o` wrote.
+    ///
+    /// # Errors
+    /// Where a table or the report isn't there, or can't be read.
+    pub fn read(folder: &Path) -> Result<Self, Error> {
+        let path = |name: Name| folder.join(format!("{}.parquet", name.stem()));
+        let columns = ["strategy", "cost_usd", "latency_s", "herd_calls", "herd_time_s"];
+        let sessions = Table::read(&path(Name::Sessions), Some(&columns))?;
+        let about = |key: &str| sessions.about(key).unwrap_or_default().to_owned();
+        let (title, command) = (about("agent-sim.title"), about("agent-sim.command"));
+        let report = folder.join(format!("{}.json", if command == "compare" { "compare" } else { "report" }));
+        let unreadable = |source| Error::Read { path: report.clone(), source };
+        let text = std::fs::read_to_string(&report).map_err(unreadable)?;
+        let json = serde_json::from_str(&text).map_err(|error| unreadable(error.into()))?;
+        let columns = ["strategy", "session", "turn", "cost_usd", "cost_without_cache_usd", "tool_phase_s"];
+        let read = |name: Name, columns: Option<&[&str]>| {
+            let path = path(name);
+            // a table of an earlier run says so of itself
+            let table = path.exists().then(|| Table::read(&path, columns)).transpose()?;
+            Ok::<_, Error>(
+                table.filter(|table| table.about("agent-sim.scenario") == sessions.about("agent-sim.scenario")),
+            )
+        };
+        let (turns, fleet) = (read(Name::Turns, Some(&columns))?, read(Name::Fleet, None)?);
+        let mut ways: Vec<Arc<str>> = Vec::new();
+        for way in sessions.texts("strategy").unwrap_or_default().iter().flatten() {
+            if ways.last() != Some(way) && !ways.contains(way) {
+                ways.push(way.clone());
+            }
+        }
+        Ok(Self { title, compares: command == "compare", report: json, ways, sessions, turns, fleet })
+    }
+
+    /// The scenario's title.
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// Every chart with the stem of its files, in the order of the questions.
+    pub fn drawings(&self) -> Vec<(String, Drawing)> {
+        if let Some(fleet) = &self.fleet {
+            return self.fleet_drawings(fleet);
+        }
+        let mut all = Vec::new();
+        let mut add = |stem: &str, drawing: Option<Drawing>| {
+            all.extend(drawing.map(|drawing| (stem.to_owned(), drawing)));
+        };
+        if self.compares {
+            for (stem, column, words, shown) in [
+                ("compare-cost", "cost_usd", "dollars a session", money as fn(f64) -> String),
+                ("compare-latency", "latency_s", "latency of a session", seconds),
+                ("compare-herd_calls", "herd_calls", "calls until the last client is done", count),
+                ("compare-herd_time_s", "herd_time_s", "until the last client is done", seconds),
+            ] {
+                add(stem, self.side_by_side(column, words, shown).map(Drawing::Ways));
+            }
+            add("compare-latency-tail", self.tails().map(Drawing::Tail));
+            add("compare-sources", self.money().map(Drawing::Money));
+            return all;
+        }
+        add("cost-by-turn", self.cost_by_turn().map(Drawing::CostByTurn));
+        add("cost-sources", self.money().map(Drawing::Money));
+        let cost = self.ways.first().map(|way| self.values("cost_usd", way)).unwrap_or_default();
+        add("cost-distribution", CostDistribution::new(&self.title, cost).map(Drawing::Distribution));
+        add("latency", self.latency().map(Drawing::Tail));
+        add("tool-phase", self.tool_phase().map(Drawing::Tail));
+        all
+    }
+
+    /// The values of a way's sessions; none where the column has none.
+    fn values(&self, column: &str, way: &str) -> Vec<f64> {
+        of_way(&self.sessions, column, way)
+    }
+
+    /// What the report says of a way.
+    fn strategy(&self, way: &str) -> Option<&Value> {
+        let mut all = self.report["strategies"].as_array()?.iter();
+        all.find(|strategy| strategy["name"].as_str() == Some(way))
+    }
+
+    fn side_by_side(&self, column: &str, words: &str, shown: fn(f64) -> String) -> Option<WaysSideBySide> {
+        let way = |way: &Arc<str>| {
+            let values = self.values(column, way);
+            let mean = Moments::of(&values).estimate();
+            let [low, high] = if mean.ci95[0].is_finite() { mean.ci95 } else { [mean.value; 2] };
+            Way::of(way, &values, [mean.value, low, high])
+        };
+        let ways: Vec<Way> = self.ways.iter().filter_map(way).collect();
+        let sessions = self.sessions.rows() / self.ways.len().max(1);
+        (!ways.is_empty() && ways.iter().any(|way| way.spread[3] > 0.0)).then(|| WaysSideBySide {
+            title: self.title.clone(),
+            subtitle: format!(
+                "{}, mean with its 95 % interval; box p5 to p95 with p50, line to p99; the same {} sessions each",
+                words,
+                whole(sessions as u64)
+            ),
+            x_name: words.to_owned(),
+            ways,
+            shown,
+        })
+    }
+
+    fn tails(&self) -> Option<TailCurve> {
+        let mut ways: Vec<(String, Vec<f64>)> = Vec::new();
+        for way in &self.ways {
+            let values = self.values("latency_s", way);
+            // ways that take the same time share a curve
+            let same = |(_, other): &&mut (String, Vec<f64>)| {
+                other.len() == values.len() && other.iter().zip(&values).all(|(a, b)| a.total_cmp(b).is_eq())
+            };
+            if let Some((name, _)) = ways.iter_mut().find(same) {
+                *name = format!("{name}, {way}");
+            } else if !values.is_empty() && ways.len() < super::COLOURS.len() {
+                ways.push((way.to_string(), values));
+            }
+        }
+        let about = "latency of a whole session, with 95 % intervals";
+        (!ways.is_empty()).then(|| TailCurve::of_ways(&self.title, about, &ways))
+    }
+
+    fn money(&self) -> Option<MoneyBySource> {
+        let ways: Vec<(String, Vec<(String, f64)>)> = self
+            .ways
+            .iter()
+            .filter_map(|way| Some((way.to_string(), sources(&self.strategy(way)?["cost_by_source_usd"])?)))
+            .collect();
+        (!ways.is_empty()).then(|| MoneyBySource { title: self.title.clone(), ways })
+    }
+
+    fn cost_by_turn(&self) -> Option<CostByTurn> {
+        let turns = self.turns.as_ref()?;
+        let (number, usd) = (turns.numbers("turn")?, turns.numbers("cost_usd")?);
+        let (session, without) = (turns.numbers("session")?, turns.numbers("cost_without_cache_usd")?);
+        // (billed, without a cache, turns) of call 1, 2, …
+        let mut calls: Vec<(f64, f64, u64)> = Vec::new();
+        for ((number, usd), without) in number.iter().zip(&usd).zip(&without) {
+            let (Some(number), Some(usd), Some(without)) = (number, usd, without) else { continue };
+            let index = *number as usize - 1;
+            if calls.len() <= index {
+                calls.resize(index + 1, (0.0, 0.0, 0));
+            }
+            let call = &mut calls[index];
+            *call = (call.0 + usd, call.1 + without, call.2 + 1);
+        }
+        let sessions = session.iter().flatten().fold((None, 0), |(last, sessions), session| {
+            let is_next = last.is_none_or(|last: f64| last.total_cmp(session).is_ne());
+            (Some(*session), sessions + u64::from(is_next))
+        });
+        let sessions = sessions.1;
+        let enough = FEWEST_SESSIONS.min(sessions);
+        let shown = || calls.iter().take_while(|call| call.2 >= enough);
+        let mean = |sum: fn(&(f64, f64, u64)) -> f64| shown().map(|call| sum(call) / call.2.max(1) as f64).collect();
+        let strategy = self.strategy(self.ways.first()?)?;
+        let input = |name: &str| strategy["metrics"][name]["mean"].as_f64();
+        let billed = input("cost_input_usd")?;
+        // a metric that doesn't apply is left out
+        let without = input("cost_input_without_cache_usd");
+        (shown().count() > 0).then(|| CostByTurn {
+            title: self.title.clone(),
+            sessions,
+            input_usd: without.map_or((None, billed), |without| (Some(billed), without)),
+            with_cache_usd: without.map(|_| mean(|call| call.0)),
+            without_cache_usd: mean(|call| call.1),
+        })
+    }
+
+    fn latency(&self) -> Option<TailCurve> {
+        let way = self.ways.first()?;
+        let values = self.values("latency_s", way);
+        let strategy = self.strategy(way)?;
+        let answered = strategy["outcomes"]["answered"].as_u64().unwrap_or_default();
+        let about = format!(
+            "latency of a whole session; {} sessions, {} answered",
+            whole(values.len() as u64),
+            whole(answered)
+        );
+        let theory = closed_form(strategy, "latency_s");
+        (!values.is_empty()).then(|| TailCurve::new(&self.title, &about, &values, &theory))
+    }
+
+    fn tool_phase(&self) -> Option<TailCurve> {
+        let way = self.ways.first()?;
+        let theory = closed_form(self.strategy(way)?, "tool_phase_s");
+        let phases = of_way(self.turns.as_ref()?, "tool_phase_s", way);
+        let about = format!("one tool phase; {} phases of the first sessions", whole(phases.len() as u64));
+        (!theory.is_empty() && !phases.is_empty()).then(|| TailCurve::new(&self.title, &about, &phases, &theory))
+    }
+
+    fn fleet_drawings(&self, table: &Table) -> Vec<(String, Drawing)> {
+        let Some(all) = Over::of(table) else { return Vec::new() };
+        let title = &self.title;
+        let outages = self.report["outages"].as_array().or_else(|| {
+            let first = self.report["strategies"].get(0)?;
+            first["fleet"]["outages"].as_array()
+        });
+        let chart = |what: &str, lines: Vec<SweepLine>, shown| all.chart(title, what, lines, shown, outages);
+        let mut drawings = Vec::new();
+        let mut add = |stem: String, chart: Option<SweepLines>| {
+            drawings.extend(chart.map(|chart| (stem, Drawing::Lines(chart))));
+        };
+        if self.compares {
+            // a line a way
+            let each = |series: &str, of: &str| all.ways(series, of);
+            add("compare-sessions".into(), chart("sessions in progress", each("in_progress", ""), count));
+            add(
+                "compare-latency".into(),
+                chart("99th percentile of the latency of sessions that end", each("latency_p99_s", ""), seconds),
+            );
+            add(
+                "compare-unanswered".into(),
+                chart("sessions without an answer, an hour", each("unanswered_per_hour", ""), count),
+            );
+            for of in all.names("calls_per_s") {
+                let file = of.replace(['/', '\\'], "-");
+                let lines = |series: &str| each(series, &of);
+                add(
+                    format!("compare-calls-{file}"),
+                    chart(&format!("calls of {of} a second"), lines("calls_per_s"), count),
+                );
+                add(
+                    format!("compare-waiting-{file}"),
+                    chart(&format!("calls that wait for {of}"), lines("waiting"), count),
+                );
+                add(
+                    format!("compare-use-{file}"),
+                    chart(&format!("servers of {of} that are busy"), lines("utilisation"), percent),
+                );
+            }
+            return drawings;
+        }
+        let Some(way) = self.ways.first() else { return Vec::new() };
+        let line = |series: &str, of: &str, name: String| all.line(way, series, of, name);
+        let mut calls = Vec::new();
+        let mut sessions: Vec<SweepLine> = line("in_progress", "", "sessions in progress".into()).into_iter().collect();
+        let mut used = Vec::new();
+        for of in all.names("calls_per_s") {
+            calls.extend(line("calls_per_s", &of, format!("calls of {of}")));
+            calls.extend(line("failures_per_s", &of, format!("{of} turned away or lost")));
+            sessions.extend(line("waiting", &of, format!("calls that wait for {of}")));
+            used.extend(line("utilisation", &of, format!("{of}: servers busy")));
+        }
+        calls.extend(line("breaker_per_s", "", "ended by a breaker".into()));
+        for limit in all.names("limit_use") {
+            used.extend(line("limit_use", &limit, limit.clone()));
+        }
+        let latency = [("latency_p50_s", "p50"), ("latency_p99_s", "p99")];
+        let latency = latency.into_iter().filter_map(|(series, name)| line(series, "", name.to_owned())).collect();
+        let one = |series: &str, name: &str| line(series, "", name.to_owned()).into_iter().collect();
+        add("fleet-calls".into(), chart("calls a second", calls, count));
+        add("fleet-sessions".into(), chart("sessions in progress, and calls that wait", sessions, count));
+        add("fleet-latency".into(), chart("latency of the sessions that end, however they end", latency, seconds));
+        let unanswered = one("unanswered_per_hour", "unanswered");
+        add("fleet-unanswered".into(), chart("sessions that end without their answer, an hour", unanswered, count));
+        add("fleet-use".into(), chart("share that is used of servers and provider limits", used, percent));
+        let cost = one("cost_per_hour_usd", "dollars an hour");
+        add("fleet-cost".into(), chart("money of the sessions that end, an hour", cost, money));
+        drawings
+    }
+}
+
+/// The values of a column in the rows of a way.
+fn of_way(table: &Table, column: &str, way: &str) -> Vec<f64> {
+    let (Some(values), Some(ways)) = (table.numbers(column), table.texts("strategy")) else { return Vec::new() };
+    let own = values.into_iter().zip(ways).filter(|(_, own)| own.as_deref() == Some(way));
+    own.filter_map(|(value, _)| value).collect()
+}
+
+/// Points (p, s) of a closed form that the report holds.
+fn closed_form(strategy: &Value, metric: &str) -> Vec<(f64, f64)> {
+    let points = strategy["closed_form_quantiles"][metric].as_array();
+    let point = |point: &Value| Some((point.get(0)?.as_f64()?, point.get(1)?.as_f64()?));
+    points.into_iter().flatten().filter_map(point).collect()
+}
+
+/// What the report says of each source, in words: (what, mean dollars a session); nothing without prices.
+fn sources(report: &Value) -> Option<Vec<(String, f64)>> {
+    let mut parts = Vec::new();
+    for (key, value) in report.as_object()? {
+        let words = match key.as_str() {
+            "definitions" => {
+                let servers = value.as_object().into_iter().flatten();
+                parts.extend(
+                    servers.filter_map(|(server, usd)| Some((format!("definitions of {server}"), usd.as_f64()?))),
+                );
+                continue;
+            }
+            "system" => "system prompt",
+            "history" => "history, sent again",
+            "tools" => "tool fees",
+            "duplicates" => "tool fees of repeats",
+            "compaction" => "summaries",
+            "keep_alive" => "keep-alive pings",
+            "lost_replies" => "lost replies",
+            "search" => "searches for tools",
+            "agents" => "other agents",
+            other => other,
+        };
+        parts.push((words.to_owned(), value.as_f64()?));
+    }
+    parts.retain(|(_, usd)| *usd > 0.0);
+    (!parts.is_empty()).then_some(parts)
+}
+
+/// A fleet's table, column by column.
+struct Over<'a> {
+    strategy: &'a [Option<Arc<str>>],
+    series: &'a [Option<Arc<str>>],
+    of: &'a [Option<Arc<str>>],
+    from_s: Vec<Option<f64>>,
+    to_s: Vec<Option<f64>>,
+    /// Mean, and the ends of its interval.
+    values: [Vec<Option<f64>>; 3],
+    /// The unit of the horizontal axis, and how many seconds it is.
+    unit: (&'static str, f64),
+}
+
+impl<'a> Over<'a> {
+    fn of(table: &'a Table) -> Option<Self> {
+        let (from_s, to_s) = (table.numbers("from_s")?, table.numbers("to_s")?);
+        let horizon_s = to_s.iter().flatten().copied().fold(0.0, f64::max);
+        Some(Self {
+            strategy: table.texts("strategy")?,
+            series: table.texts("series")?,
+            of: table.texts("of")?,
+            from_s,
+            to_s,
+            values: [table.numbers("mean")?, table.numbers("ci95_low")?, table.numbers("ci95_high")?],
+            unit: if horizon_s > 3.0 * 3600.0 { ("hours", 3600.0) } else { ("minutes", 60.0) },
+        })
+    }
+
+    /// What a series is of, in the order of the table.
+    fn names(&self, series: &str) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for (own, of) in self.series.iter().zip(self.of) {
+            let name = of.as_deref().unwrap_or_default();
+            if own.as_deref() == Some(series) && !names.iter().any(|own| own == name) {
+                names.push(name.to_owned());
+            }
+        }
+        names
+    }
+
+    fn line(&self, way: &str, series: &str, of: &str, name: String) -> Option<SweepLine> {
+        let mut points = Vec::new();
+        for row in 0..self.series.len() {
+            let is = |texts: &[Option<Arc<str>>], text: &str| texts[row].as_deref().unwrap_or_default() == text;
+            if !is(self.strategy, way) || !is(self.series, series) || !is(self.of, of) {
+                continue;
+            }
+            let (Some(from_s), Some(to_s), Some(mean)) = (self.from_s[row], self.to_s[row], self.values[0][row]) else {
+                continue;
+            };
+            let [low, high] = [1, 2].map(|end| self.values[end][row].unwrap_or(mean));
+            points.push((f64::midpoint(from_s, to_s) / self.unit.1, mean, low, high));
+        }
+        (!points.is_empty()).then_some(SweepLine { name, points })
+    }
+
+    /// A line for each way.
+    fn ways(&self, series: &str, of: &str) -> Vec<SweepLine> {
+        let mut ways: Vec<&str> = Vec::new();
+        for way in self.strategy.iter().flatten() {
+            if !ways.contains(&&**way) {
+                ways.push(way);
+            }
+        }
+        ways.into_iter().filter_map(|way| self.line(way, series, of, way.to_owned())).collect()
+    }
+
+    fn chart(
+        &self,
+        title: &str,
+        what: &str,
+        lines: Vec<SweepLine>,
+        shown: fn(f64) -> String,
+        outages: Option<&Vec<Value>>,
+    ) -> Option<SweepLines> {
+        let stretch = |outage: &Value| {
+            let at = |key: &str| outage[key].as_f64().map(|s| s / self.unit.1);
+            Some((at("from_s")?, at("until_s")?))
+        };
+        let shaded: Vec<(f64, f64)> = outages.into_iter().flatten().filter_map(stretch).collect();
+        (!lines.is_empty()).then(|| SweepLines {
+            title: title.to_owned(),
+            subtitle: format!("{what}; means over replications with 95 % intervals"),
+            x_name: self.unit.0.to_owned(),
+            places: None,
+            lines,
+            shown,
+            theory: Vec::new(),
+            shaded: (!shaded.is_empty()).then(|| ("outage".to_owned(), shaded)),
+        })
+    }
+}

@@ -63,6 +63,8 @@ pub mod cli;
 pub mod dist;
 pub mod engine;
 mod error;
+#[cfg(feature = "frames")]
+pub mod frames;
 pub mod model;
 pub mod price;
 pub mod report;

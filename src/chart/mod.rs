@@ -3,6 +3,7 @@
 //! SVG always; PNG too with the feature `png`, which brings a subset of `DejaVu Sans` so that no font has to be
 //! installed. Colours are Okabe and Ito's (2008), which colour-blind readers tell apart.
 
+mod budget;
 mod costs;
 mod heat;
 mod latency;
@@ -11,6 +12,7 @@ mod results;
 mod scale;
 mod sources;
 mod sweep;
+mod tradeoff;
 mod ways;
 
 use std::path::{Path, PathBuf};
@@ -19,13 +21,15 @@ use plotters::coord::Shift;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
+pub use budget::BudgetCurve;
 pub use costs::{CostByTurn, CostDistribution};
 pub use heat::HeatMap;
 pub use latency::TailCurve;
 pub use plan::HockeyStick;
-pub use results::{Drawing, Results, STEMS};
+pub use results::{Drawing, Results, STEMS, question};
 pub use sources::MoneyBySource;
 pub use sweep::{SweepLine, SweepLines};
+pub use tradeoff::{TradeLine, TradeOff};
 pub use ways::{Way, WaysSideBySide};
 
 use crate::Error;

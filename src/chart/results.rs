@@ -94,6 +94,27 @@ pub const STEMS: [&str; 19] = [
     "compare-herd_time_s",
 ];
 
+/// The question that a chart answers, by the stem of its files.
+pub fn question(stem: &str) -> String {
+    match stem {
+        "cost-by-turn" => "What does each call of a session cost, with the cache and without?",
+        "cost-sources" | "compare-sources" => "What does the money go to?",
+        "cost-distribution" => "How far apart are sessions?",
+        "latency" => "How long does a session take, up to the slowest one in a thousand?",
+        "tool-phase" => "How long does one tool phase take?",
+        "fleet-calls" => "How many calls arrive, and how many fail?",
+        "fleet-sessions" => "How many sessions are in progress, and what waits?",
+        "fleet-latency" => "How long do sessions take that end now?",
+        "fleet-unanswered" => "How many sessions end without their answer?",
+        "fleet-use" => "What fills up?",
+        "fleet-cost" => "What does an hour cost?",
+        "compare-cost" => "Which way is cheaper?",
+        "compare-latency" | "compare-latency-tail" => "Which way is faster, up to the slowest sessions?",
+        other => return other.replace('-', " "),
+    }
+    .to_owned()
+}
+
 /// A call that fewer sessions reach isn't shown: its mean would be noise.
 const FEWEST_SESSIONS: u64 = 50;
 

@@ -21,7 +21,7 @@ use facts::Facts;
 pub use fleet::check_fleet;
 
 use crate::model::{Herd, Model, Resource};
-use crate::stats::{Estimate, Quantity, Sample, Statistic};
+use crate::stats::{Estimate, Quantity, Sample, Statistic, TurnMetric};
 
 /// A z beyond this fails.
 pub const LARGEST_Z: f64 = 4.0;
@@ -283,7 +283,7 @@ pub fn session_quantiles(model: &Model, ps: &[f64]) -> Option<Vec<(f64, f64)>> {
 }
 
 /// What a figure should be by a closed form, where one applies: the mean cost, the mean and quantiles of a session's
-/// latency.
+/// latency, quantiles of a tool phase.
 pub fn expected(model: &Model, statistic: Statistic) -> Option<f64> {
     // an expectation needs no sample; what needs one large enough are tests against it
     const ANY_NUMBER: f64 = 1e100;
@@ -309,6 +309,7 @@ pub fn expected(model: &Model, statistic: Statistic) -> Option<f64> {
         }
         Statistic::Mean(metric) if metric.quantity() == Quantity::LatencyS => law().map(|law| law.mean()),
         Statistic::Quantile(metric, p) if metric.quantity() == Quantity::LatencyS => law().map(|law| law.quantile(p)),
+        Statistic::TurnQuantile(TurnMetric::ToolPhase, p) => Some(phase_quantiles(model, &[p])?.first()?.1),
         _ => None,
     }
 }

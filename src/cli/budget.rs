@@ -1,13 +1,15 @@
 //! `agent-sim budget`.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
 use super::Which;
-use super::output::{in_width, print};
+use super::output::{Folder, in_width, print};
 use super::progress::Bar;
 use crate::Error;
+use crate::chart::{self, BudgetCurve};
 use crate::report;
 use crate::simulate::{InFlight, size_budget};
 
@@ -36,6 +38,9 @@ pub(super) struct BudgetCommand {
     /// The dollars that they share (as many medians of a session's cost)
     #[arg(long, value_name = "USD", value_parser = dollars)]
     shared: Option<f64>,
+    /// Write budget.json and the curve of what budgets stop (SVG and PNG) into this folder too
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
     /// What to print
     #[arg(long, value_enum, default_value_t = BudgetFormat::Terminal)]
     format: BudgetFormat,
@@ -50,12 +55,26 @@ impl BudgetCommand {
     pub fn run(self) -> Result<ExitCode, Error> {
         let scenario = self.which.load(self.strategy.as_deref())?;
         let in_flight = InFlight { side_by_side: self.in_flight, budget_usd: self.shared };
+        let folder = self.output.as_deref().map(Folder::open).transpose()?;
         let bar = Bar::new();
         let sizing = size_budget(&scenario, &in_flight, self.which.options(), &bar)?;
         drop(bar);
+        let json = || report::budget_json(&sizing).map_err(|e| Error::Output(e.into()));
+        if let Some(mut folder) = folder {
+            folder.write("budget.json", &json()?)?;
+            let curve = BudgetCurve {
+                title: sizing.scenario.title.clone(),
+                sessions: report::whole(sizing.sessions),
+                curve: sizing.curve.clone(),
+                needed: sizing.needed.iter().filter(|need| !need.too_few).map(|need| (need.share, need.usd)).collect(),
+            };
+            let written = chart::write(&curve, folder.path(), "budget-stopped")?;
+            folder.add(written);
+            folder.close(&["budget-stopped"]);
+        }
         print(&match self.format {
             BudgetFormat::Terminal => in_width(|style| report::budget_terminal(&sizing, style)),
-            BudgetFormat::Json => report::budget_json(&sizing).map_err(|e| Error::Output(e.into()))?,
+            BudgetFormat::Json => json()?,
         })?;
         Ok(ExitCode::SUCCESS)
     }

@@ -41,7 +41,7 @@ pub(super) struct Compare {
     /// The same as --format markdown: a verdict and tables for a pull request
     #[arg(long, conflicts_with = "format")]
     markdown: bool,
-    /// Write compare.json, compare.md, charts (SVG and PNG) and the tables of all ways into this folder too
+    /// Write report.html, compare.json, compare.md, charts (SVG and PNG) and the tables of all ways into this folder too
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// Write the tables as CSV beside Parquet
@@ -105,7 +105,10 @@ impl Compare {
         if let Some(mut folder) = folder {
             folder.write("compare.json", &json()?)?;
             folder.write("compare.md", &report::compare_markdown(&comparison))?;
-            folder.finish(tables, false)?;
+            let page = |figures| {
+                report::compare_html(&comparison, figures).map_err(|error| Error::Output(std::io::Error::other(error)))
+            };
+            folder.finish(tables, false, &page)?;
         }
         print(&match (self.markdown, self.format) {
             (true, _) | (_, Format::Markdown) => report::compare_markdown(&comparison),

@@ -80,7 +80,10 @@ pub(super) fn compare(which: &Which, scenarios: Vec<Scenario>, held: &Held<'_>) 
     if let Some(mut folder) = folder {
         folder.write("compare.json", &report::fleets_json(&comparison).map_err(|e| Error::Output(e.into()))?)?;
         folder.write("compare.md", &report::fleets_markdown(&comparison))?;
-        folder.finish(tables, false)?;
+        let page = |figures| {
+            report::fleets_html(&comparison, figures).map_err(|error| Error::Output(std::io::Error::other(error)))
+        };
+        folder.finish(tables, false, &page)?;
     }
     print(&match held.format {
         Format::Markdown => report::fleets_markdown(&comparison),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::Which;
 use crate::chart::{self, Results};
-use crate::report::Style;
+use crate::report::{Figure, Style};
 use crate::scenario::Scenario;
 use crate::simulate::{Answer, Options};
 use crate::table::{Files, Schema, Sink};
@@ -91,10 +91,22 @@ impl Folder {
     }
 
     /// Gives the tables their names, draws what the folder holds, and says what was written.
-    pub fn finish(mut self, tables: Option<Files>, quiet: bool) -> Result<(), Error> {
+    /// `page` is made of the charts.
+    pub fn finish(
+        mut self,
+        tables: Option<Files>,
+        quiet: bool,
+        page: &dyn Fn(Vec<Figure>) -> Result<String, Error>,
+    ) -> Result<(), Error> {
         self.add(tables.map(Files::finish).transpose()?.unwrap_or_default());
         let from = self.path.clone();
         self.is_quiet = quiet;
+        let mut figures = Vec::new();
+        for (stem, drawing) in Results::read(&from)?.drawings() {
+            let (svg, spots) = drawing.svg()?;
+            figures.push(Figure { question: chart::question(&stem), svg, spots: spots.0 });
+        }
+        self.write("report.html", &page(figures)?)?;
         self.draw(&from)
     }
 

@@ -46,7 +46,7 @@ pub(super) struct Run {
     /// Print the answer in one line, and nothing of what is written
     #[arg(short, long, conflicts_with = "format")]
     quiet: bool,
-    /// Write report.md, report.json, the charts (SVG and PNG) and the tables (sessions.parquet, turns.parquet; of a fleet
+    /// Write report.html, report.md, report.json, the charts (SVG and PNG) and the tables (sessions.parquet, turns.parquet; of a fleet
     /// fleet.parquet) into this folder too
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
@@ -68,7 +68,9 @@ impl Run {
         if let Some(mut folder) = folder {
             folder.write("report.md", &report::markdown(&answer))?;
             folder.write("report.json", &json(slice::from_ref(&answer))?)?;
-            folder.finish(tables, self.quiet)?;
+            let page =
+                |figures| report::html(&answer, figures).map_err(|error| Error::Output(std::io::Error::other(error)));
+            folder.finish(tables, self.quiet, &page)?;
         }
         if self.quiet {
             print(&report::one_line(&answer))?;

@@ -9,7 +9,7 @@ use super::Which;
 use super::output::{Folder, in_width, print};
 use super::progress::Bar;
 use crate::Error;
-use crate::chart::{self, HeatMap, SweepLine, SweepLines};
+use crate::chart::{self, HeatMap, SweepLine, SweepLines, TradeLine, TradeOff};
 use crate::report;
 use crate::scenario::split_values;
 use crate::simulate::{Sweep, sweep};
@@ -29,8 +29,10 @@ enum GridFormat {
 enum GridChart {
     /// A cell for each pair of values
     Heat,
-    /// The first key from left to right, a line for each value of the second
+    /// The first key from left to right, a line for each value of the second; closed forms dashed
     Lines,
+    /// The first two figures against each other, a point for each value of the first key
+    Tradeoff,
 }
 
 /// What stands for the file's strategies among the keys.
@@ -162,12 +164,23 @@ fn grid(axes: &[(String, Vec<String>)]) -> Vec<Vec<(String, String)>> {
 fn write_all(swept: &Sweep, chart: GridChart, mut folder: Folder) -> Result<(), Error> {
     folder.write("sweep.csv", &csv_text(swept)?)?;
     folder.write("sweep.json", &report::sweep_json(swept).map_err(|e| Error::Output(e.into()))?)?;
-    for (name, statistic) in &swept.statistics {
+    if chart == GridChart::Tradeoff {
+        let drawn = trade_off(swept).ok_or_else(|| {
+            Error::Sweep(
+                "a trade-off is drawn of two figures: --metric latency_s.p99 --metric duplicates_per_call".into(),
+            )
+        })?;
+        let written = chart::write(&drawn, folder.path(), "sweep-tradeoff")?;
+        folder.add(written);
+        folder.close(&[]);
+        return Ok(());
+    }
+    for (index, (name, statistic)) in swept.statistics.iter().enumerate() {
         let stem = format!("sweep-{name}");
         if let Some(map) = heat_map(swept, name, *statistic).filter(|_| chart == GridChart::Heat) {
             let written = chart::write(&map, folder.path(), &stem)?;
             folder.add(written);
-        } else if let Some(lines) = lines(swept, name, *statistic) {
+        } else if let Some(lines) = lines(swept, index, name, *statistic) {
             let written = chart::write(&lines, folder.path(), &stem)?;
             folder.add(written);
         }
@@ -217,7 +230,7 @@ fn heat_map(swept: &Sweep, name: &str, statistic: Statistic) -> Option<HeatMap> 
 }
 
 /// The first key from left to right, a line for each combination of the others.
-fn lines(swept: &Sweep, name: &str, statistic: Statistic) -> Option<SweepLines> {
+fn lines(swept: &Sweep, index: usize, name: &str, statistic: Statistic) -> Option<SweepLines> {
     let key = swept.keys.first()?;
     let number = |text: &str| text.replace('_', "").parse::<f64>().ok();
     let mut places: Vec<String> = Vec::new();
@@ -229,6 +242,7 @@ fn lines(swept: &Sweep, name: &str, statistic: Statistic) -> Option<SweepLines> 
     }
     let numbers: Option<Vec<f64>> = places.iter().map(|place| number(place)).collect();
     let mut lines: Vec<SweepLine> = Vec::new();
+    let mut theory: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
     for point in &swept.points {
         let reading = statistic.read(&point.summary)?;
         let ((_, value), others) = point.settings.split_first()?;
@@ -242,6 +256,12 @@ fn lines(swept: &Sweep, name: &str, statistic: Statistic) -> Option<SweepLines> 
                 .collect::<Vec<_>>()
                 .join(", "),
         };
+        if let Some(expected) = point.expected.get(index).copied().flatten() {
+            match theory.iter_mut().find(|(own, _)| *own == label) {
+                Some((_, points)) => points.push((x, expected)),
+                None => theory.push((label.clone(), vec![(x, expected)])),
+            }
+        }
         let [low, high] = if reading.ci95[0].is_nan() { [reading.value; 2] } else { reading.ci95 };
         let entry = (x, reading.value, low, high);
         match lines.iter_mut().find(|line| line.name == label) {
@@ -252,6 +272,9 @@ fn lines(swept: &Sweep, name: &str, statistic: Statistic) -> Option<SweepLines> 
     for line in &mut lines {
         line.points.sort_by(|a, b| a.0.total_cmp(&b.0));
     }
+    for (_, points) in &mut theory {
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    }
     Some(SweepLines {
         title: swept.scenario.title.clone(),
         subtitle: format!("{name} against {key}, with its 95 % interval"),
@@ -259,7 +282,32 @@ fn lines(swept: &Sweep, name: &str, statistic: Statistic) -> Option<SweepLines> 
         places: numbers.is_none().then_some(places),
         lines,
         shown: shown(statistic),
-        theory: Vec::new(),
+        theory: theory.into_iter().map(|(_, points)| points).collect(),
         shaded: None,
+    })
+}
+
+/// The first two figures against each other, a line for each combination of the keys behind the first.
+fn trade_off(swept: &Sweep) -> Option<TradeOff> {
+    let [(x_name, x), (y_name, y), ..] = swept.statistics.as_slice() else { return None };
+    let key = swept.keys.first()?;
+    let mut lines: Vec<TradeLine> = Vec::new();
+    for point in &swept.points {
+        let ((_, value), others) = point.settings.split_first()?;
+        let (Some(across), Some(up)) = (x.read(&point.summary), y.read(&point.summary)) else { continue };
+        let name: Vec<String> =
+            others.iter().map(|(key, value)| format!("{key} = {}", value.trim_matches('"'))).collect();
+        let (name, entry) = (name.join(", "), (value.trim_matches('"').to_owned(), across.value, up.value));
+        match lines.iter_mut().find(|line| line.name == name) {
+            Some(line) => line.points.push(entry),
+            None => lines.push(TradeLine { name, points: vec![entry] }),
+        }
+    }
+    (!lines.is_empty()).then(|| TradeOff {
+        title: swept.scenario.title.clone(),
+        subtitle: format!("{y_name} against {x_name}, by {key}"),
+        names: [x_name.clone(), y_name.clone()],
+        shown: [shown(*x), shown(*y)],
+        lines,
     })
 }

@@ -51,7 +51,7 @@ fn signed_interval(unit: Unit, estimate: &Estimate) -> String {
 }
 
 /// One sentence on one way: dearer or cheaper, by how much, how surely.
-fn verdict(comparison: &Comparison, pair: &Pair) -> String {
+pub(super) fn verdict(comparison: &Comparison, pair: &Pair) -> String {
     let (name, against) = (way_name(comparison, pair.way), way_name(comparison, 0));
     let Some((metric, paired)) = pair.metrics.first() else {
         return format!("{name}: nothing applies to both {name} and {against}");
@@ -115,7 +115,7 @@ fn cell(unit: Unit, estimate: &Estimate) -> String {
 }
 
 /// The rows of the comparison of one metric: the first way, then the others with what they are beyond it.
-fn metric_rows(comparison: &Comparison, metric: Metric) -> Vec<[String; 7]> {
+pub(super) fn metric_rows(comparison: &Comparison, metric: Metric) -> Vec<[String; 7]> {
     let unit = metric.quantity().unit();
     let name = metric.quantity().name();
     let mean = |way: usize| {
@@ -158,7 +158,7 @@ fn less_in(paired: &Paired) -> String {
     if paired.share_equal >= 1.0 { "the same in all".to_owned() } else { share_with_interval(&paired.share_less) }
 }
 
-fn metrics(comparison: &Comparison) -> Vec<Metric> {
+pub(super) fn metrics(comparison: &Comparison) -> Vec<Metric> {
     let mut all: Vec<Metric> = Vec::new();
     for (metric, _) in comparison.pairs.iter().flat_map(|pair| &pair.metrics) {
         if !all.contains(metric) {
@@ -168,7 +168,7 @@ fn metrics(comparison: &Comparison) -> Vec<Metric> {
     all
 }
 
-fn metric_title(metric: Metric) -> (&'static str, &'static str) {
+pub(super) fn metric_title(metric: Metric) -> (&'static str, &'static str) {
     match metric.quantity().name() {
         "cost_usd" => ("Cost of a session", "cheaper in"),
         "latency_s" => ("Latency of a session", "faster in"),
@@ -177,7 +177,7 @@ fn metric_title(metric: Metric) -> (&'static str, &'static str) {
 }
 
 /// (way, bill of a month, difference to the first), where the scenario asks for a month.
-fn months(comparison: &Comparison) -> Vec<(String, String, String)> {
+pub(super) fn months(comparison: &Comparison) -> Vec<(String, String, String)> {
     let Some(sessions) = comparison.answers.first().and_then(|answer| answer.scenario.sessions_per_month) else {
         return Vec::new();
     };
@@ -198,7 +198,7 @@ fn months(comparison: &Comparison) -> Vec<(String, String, String)> {
 }
 
 /// How a way differs from the first: its keys.
-fn changes(comparison: &Comparison, way: usize) -> Vec<Change> {
+pub(super) fn changes(comparison: &Comparison, way: usize) -> Vec<Change> {
     match (comparison.answers.first(), comparison.answers.get(way)) {
         (Some(first), Some(other)) => first.scenario.changes(&other.scenario),
         _ => Vec::new(),

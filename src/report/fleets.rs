@@ -13,7 +13,7 @@ use crate::simulate::{FleetComparison, FleetRow, FleetWay};
 use crate::stats::{Estimate, Reading, is_decided};
 
 /// Why a way has no figures.
-fn unstable(way: &FleetWay) -> Option<String> {
+pub(super) fn unstable(way: &FleetWay) -> Option<String> {
     match &way.answer {
         Err(why) => Some(why.clone()),
         Ok(answer) => {
@@ -46,7 +46,7 @@ fn first_answer(comparison: &FleetComparison) -> Option<&crate::simulate::Answer
 }
 
 /// One line for each figure and way.
-fn lines(comparison: &FleetComparison) -> Vec<[String; 4]> {
+pub(super) fn lines(comparison: &FleetComparison) -> Vec<[String; 4]> {
     let mut lines = Vec::new();
     let says_something = |row: &&FleetRow| row.readings.iter().flatten().any(|reading| reading.value.abs() > 0.0);
     for row in comparison.rows.iter().filter(says_something) {

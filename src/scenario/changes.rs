@@ -30,7 +30,7 @@ pub(super) fn changes(from: &Table, to: &Table) -> Vec<Change> {
         .collect()
 }
 
-fn leaves(root: &Table) -> BTreeMap<String, String> {
+pub(super) fn leaves(root: &Table) -> BTreeMap<String, String> {
     let mut leaves = BTreeMap::new();
     for (key, node) in root.entries.iter().filter(|(key, _)| !ABOUT.contains(&key.name.as_str())) {
         collect(&key.name, node, &mut leaves);

@@ -3,6 +3,7 @@
 //! The way is `tree` (TOML with places) → `--set` and strategies laid over it → `raw` (sections, every key known or
 //! refused) → `resolve` (rules between values, defaults, prices) → [`Model`]. All mistakes of a file come at once.
 
+mod assumptions;
 mod changes;
 mod compose;
 mod distribution;
@@ -28,6 +29,7 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+pub use assumptions::Assumption;
 pub use changes::Change;
 use jiff::civil::Date;
 pub use levers::{Lever, Levers};

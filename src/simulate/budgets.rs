@@ -68,6 +68,8 @@ pub struct Sizing {
     pub needed: Vec<Needed>,
     /// The curve.
     pub rows: Vec<BudgetRow>,
+    /// (budget in $, share of the sessions that it stops where it is checked before each call), rising.
+    pub curve: Vec<(f64, f64)>,
     /// By bounds on the output, rising.
     pub outputs: Vec<OutputRow>,
     /// Sessions side by side that share a budget and reserve nothing.
@@ -174,7 +176,8 @@ pub fn size_budget(
     let asked: &[u64] = if in_flight.side_by_side.is_empty() { &IN_FLIGHT } else { &in_flight.side_by_side };
     let budget = |n: u64| in_flight.budget_usd.unwrap_or_else(|| round_up(median * n as f64));
     let in_flight = asked.iter().map(|n| lines.row(*n, budget(*n))).filter(|row| row.groups > 0).collect();
-    Ok(Sizing { sessions: needs.len(), max_output, needed, rows, outputs, in_flight, scenario: base })
+    let curve = needs.curve();
+    Ok(Sizing { sessions: needs.len(), max_output, needed, rows, curve, outputs, in_flight, scenario: base })
 }
 
 fn has_limit(scenario: &Scenario, set: &str) -> bool {

@@ -3,6 +3,7 @@
 use super::compare::{pair_with, paired};
 use super::{Answer, Options, Progress, play};
 use crate::Error;
+use crate::check;
 use crate::engine;
 use crate::scenario::Scenario;
 use crate::stats::{Metric, Paired, Statistic, Summary};
@@ -29,6 +30,8 @@ pub struct SweepPoint {
     pub summary: Summary,
     /// What its sessions are beyond those of the first point, for the metrics whose mean is shown.
     pub against_first: Vec<(Metric, Paired)>,
+    /// What each of the statistics should be by a closed form, where one applies.
+    pub expected: Vec<Option<f64>>,
     /// Whether every closed form that applies agrees.
     pub checks_pass: bool,
 }
@@ -67,7 +70,9 @@ pub fn sweep(
         let against_first =
             means.iter().filter_map(|metric| Some((*metric, paired(&answer, against, *metric, &[])?))).collect();
         let checks_pass = answer.checks.all_pass();
-        played.push(SweepPoint { settings, summary: answer.summary.clone(), against_first, checks_pass });
+        let model = &answer.scenario.model;
+        let expected = statistics.iter().map(|(_, statistic)| check::expected(model, *statistic)).collect();
+        played.push(SweepPoint { settings, summary: answer.summary.clone(), against_first, expected, checks_pass });
         if first.is_none() {
             first = Some(answer);
         }

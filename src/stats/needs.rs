@@ -39,6 +39,21 @@ impl Needs {
         })
     }
 
+    /// Budgets in equal ratios with the share of sessions that each stops; nothing where no session needs money.
+    pub fn curve(&self) -> Vec<(f64, f64)> {
+        const POINTS: usize = 160;
+        let mut needed: Vec<f64> = self.sessions.iter().map(|(needed, _)| *needed).collect();
+        needed.sort_unstable_by(f64::total_cmp);
+        let (Some(low), Some(high)) = (needed.iter().copied().find(|usd| *usd > 0.0), needed.last().copied()) else {
+            return Vec::new();
+        };
+        let (low, high) = (low * 0.9, high * 1.1);
+        let stopped =
+            |usd: f64| (needed.len() - needed.partition_point(|need| *need <= usd)) as f64 / needed.len() as f64;
+        let budget = |point: usize| low * (high / low).powf(point as f64 / (POINTS - 1) as f64);
+        (0..POINTS).map(budget).map(|usd| (usd, stopped(usd))).collect()
+    }
+
     /// The share of sessions that a budget stops, where it is checked before each call.
     pub fn stopped(&self, budget_usd: f64) -> f64 {
         let stopped = self.sessions.iter().filter(|(needed, _)| *needed > budget_usd).count();

@@ -352,6 +352,29 @@ fn charts_are_drawn_again_from_the_tables() {
 }
 
 #[test]
+fn sweeps_and_budgets_draw_their_questions() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().to_str().unwrap();
+    let calls = ["sweep", "scenarios/parallel-calls.toml", "--over", "tools.search.calls=1,5,20", "--sessions", "300"];
+    let drawn = agent_sim(&[&calls, &["--metric", "tool_phase_s.p99", "--chart", "lines", "-o", to][..]].concat());
+    assert!(drawn.status.success(), "{}", err(&drawn));
+    let svg = |name: &str| std::fs::read_to_string(folder.path().join(format!("{name}.svg"))).unwrap();
+    assert!(svg("sweep-tool_phase_s.p99").contains("closed form"));
+    let timeouts = ["sweep", "scenarios/timeouts.toml", "--sessions", "300", "--chart", "tradeoff", "-o", to];
+    let figures = ["--metric", "tool_phase_s.p99", "--metric", "duplicates_per_call"];
+    let drawn = agent_sim(&[&timeouts[..], &figures[..]].concat());
+    assert!(drawn.status.success(), "{}", err(&drawn));
+    let picture = svg("sweep-tradeoff");
+    assert!(picture.contains("duplicates_per_call") && picture.contains("1500ms"), "{picture}");
+    let one = agent_sim(&[&timeouts[..], &figures[..2]].concat());
+    assert!(err(&one).contains("a trade-off is drawn of two figures"), "{}", err(&one));
+    let sized = agent_sim(&["budget", "scenarios/budget.toml", "--sessions", "2000", "-o", to]);
+    assert!(sized.status.success(), "{}", err(&sized));
+    assert!(svg("budget-stopped").contains("95 % through"));
+    assert!(folder.path().join("budget.json").exists());
+}
+
+#[test]
 fn manual_pages_and_the_schema() {
     let page = out(&agent_sim(&["man"]));
     assert!(page.contains(".TH") && page.contains("Exit codes"), "{page}");
@@ -371,9 +394,17 @@ fn a_folder_of_results() {
         agent_sim(&["run", "scenarios/coding-agent.toml", "--sessions", "3000", "-o", target.to_str().unwrap()]);
     assert!(output.status.success(), "{}", err(&output));
     let size = |name: &str| std::fs::metadata(target.join(name)).map_or(0, |m| m.len());
-    for name in
-        ["report.md", "report.json", "cost-by-turn.svg", "cost-distribution.svg", "latency.svg", "tool-phase.svg"]
-    {
+    for name in [
+        "report.html",
+        "report.md",
+        "report.json",
+        "sessions.parquet",
+        "turns.parquet",
+        "cost-by-turn.svg",
+        "cost-distribution.svg",
+        "latency.svg",
+        "tool-phase.svg",
+    ] {
         assert!(size(name) > 500, "{name}");
         assert!(err(&output).contains(name));
     }

@@ -14,10 +14,13 @@ mod cli;
 mod compare;
 mod distributions;
 mod fleet;
+#[cfg(feature = "frames")]
+mod frames;
 mod golden;
 mod herd;
 mod levers;
 mod mechanisms;
+mod pages;
 mod prices;
 mod properties;
 mod scenarios;

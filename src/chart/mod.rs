@@ -143,6 +143,28 @@ fn legend<'a, DB: DrawingBackend + 'a, X: Ranged>(
         .draw()
 }
 
+/// The grid of a chart whose rows are named by hand.
+fn rows_mesh<DB: DrawingBackend>(
+    chart: &mut ChartContext<'_, DB, Cartesian2d<RangedCoordf64, RangedCoordf64>>,
+    x_name: &str,
+    shown: fn(f64) -> String,
+) -> Outcome<DB> {
+    chart
+        .configure_mesh()
+        .disable_y_mesh()
+        .disable_y_axis()
+        .light_line_style(TRANSPARENT)
+        .bold_line_style(LIGHT)
+        .axis_style(GREY)
+        .x_desc(x_name)
+        .x_labels(7)
+        .x_label_formatter(&|x| axis(shown(*x)))
+        .y_labels(0)
+        .label_style((FONT, 13))
+        .axis_desc_style((FONT, 13))
+        .draw()
+}
+
 /// A figure beside an axis, without zeros that say nothing: `$0.1800` → `$0.18`, `14.00 s` → `14 s`.
 fn axis(figure: String) -> String {
     let (number, unit) = figure.split_once(' ').map_or((figure.as_str(), ""), |(n, u)| (n, u));

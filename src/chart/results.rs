@@ -72,7 +72,8 @@ impl Drawing {
 }
 
 /// Every stem that a folder's charts may have, but for those that name a tool.
-pub const STEMS: [&str; 19] = [
+pub const STEMS: [&str; 20] = [
+    "herd-time",
     "cost-by-turn",
     "cost-sources",
     "cost-distribution",
@@ -102,6 +103,7 @@ pub fn question(stem: &str) -> String {
         "cost-distribution" => "How far apart are sessions?",
         "latency" => "How long does a session take, up to the slowest one in a thousand?",
         "tool-phase" => "How long does one tool phase take?",
+        "herd-time" => "How long until the last client is done?",
         "fleet-calls" => "How many calls arrive, and how many fail?",
         "fleet-sessions" => "How many sessions are in progress, and what waits?",
         "fleet-latency" => "How long do sessions take that end now?",
@@ -185,6 +187,7 @@ impl Results {
         add("cost-distribution", CostDistribution::new(&self.title, cost).map(Drawing::Distribution));
         add("latency", self.latency().map(Drawing::Tail));
         add("tool-phase", self.tool_phase().map(Drawing::Tail));
+        add("herd-time", self.herd_time().map(Drawing::Tail));
         all
     }
 
@@ -297,6 +300,12 @@ impl Results {
         );
         let theory = closed_form(strategy, "latency_s");
         (!values.is_empty()).then(|| TailCurve::new(&self.title, &about, &values, &theory))
+    }
+
+    fn herd_time(&self) -> Option<TailCurve> {
+        let values = self.values("herd_time_s", self.ways.first()?);
+        let about = format!("until the last client is done; {} repeats", whole(values.len() as u64));
+        (!values.is_empty()).then(|| TailCurve::new(&self.title, &about, &values, &[]))
     }
 
     fn tool_phase(&self) -> Option<TailCurve> {

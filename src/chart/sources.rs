@@ -3,7 +3,7 @@
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
-use super::{BLUE, Chart, FONT, GREY, LIGHT, ORANGE, Outcome, Spots, axis, shortened, titled};
+use super::{BLUE, Chart, FONT, GREY, ORANGE, Outcome, Spots, rows_mesh, shortened, titled};
 use crate::report::{money, percent};
 
 /// "What do we pay for?"
@@ -56,20 +56,7 @@ impl Chart for MoneyBySource {
             .x_label_area_size(44)
             .y_label_area_size((wide * 8 + 20).max(76))
             .build_cartesian_2d(0.0..(top * 1.12).max(1e-12), 0.0..rows)?;
-        chart
-            .configure_mesh()
-            .disable_y_mesh()
-            .disable_y_axis()
-            .light_line_style(TRANSPARENT)
-            .bold_line_style(LIGHT)
-            .axis_style(GREY)
-            .x_desc("dollars a session")
-            .x_labels(7)
-            .x_label_formatter(&|x| axis(money(*x)))
-            .y_labels(0)
-            .label_style((FONT, 13))
-            .axis_desc_style((FONT, 13))
-            .draw()?;
+        rows_mesh(&mut chart, "dollars a session", money)?;
         let black = (FONT, 14).into_font().color(&BLACK);
         for (row, ((name, parts), total)) in ways.iter().zip(totals).enumerate() {
             let y = rows - row as f64 - 0.5;

@@ -3,7 +3,7 @@
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
-use super::{BLUE, Chart, FONT, GREY, LIGHT, ORANGE, Outcome, Spots, axis, shortened, titled};
+use super::{BLUE, Chart, FONT, GREY, ORANGE, Outcome, Spots, rows_mesh, shortened, titled};
 
 /// "Which strategy is cheaper, and are they really different?"
 #[derive(Debug, Clone)]
@@ -57,20 +57,7 @@ impl Chart for WaysSideBySide {
             .x_label_area_size(44)
             .y_label_area_size((names * 8 + 20).max(76))
             .build_cartesian_2d(0.0..(top * 1.12).max(1e-12), 0.0..rows)?;
-        chart
-            .configure_mesh()
-            .disable_y_mesh()
-            .disable_y_axis()
-            .light_line_style(TRANSPARENT)
-            .bold_line_style(LIGHT)
-            .axis_style(GREY)
-            .x_desc(self.x_name.clone())
-            .x_labels(7)
-            .x_label_formatter(&|x| axis((self.shown)(*x)))
-            .y_labels(0)
-            .label_style((FONT, 13))
-            .axis_desc_style((FONT, 13))
-            .draw()?;
+        rows_mesh(&mut chart, &self.x_name, self.shown)?;
         for (row, way) in ways.iter().enumerate() {
             let y = rows - row as f64 - 0.5;
             let half = 0.13;

@@ -37,6 +37,9 @@ pub(super) fn options<'a>(which: &Which, tables: Option<&'a Files>) -> Options<'
     Options { tables: tables.map(|files| files as &dyn Sink), ..which.options() }
 }
 
+/// The exit code of a program that was stopped from the keyboard.
+const STOPPED: i32 = 130;
+
 /// A folder for results, made before the work starts so that a wrong path fails at once.
 #[derive(Debug)]
 pub(super) struct Folder {
@@ -87,7 +90,16 @@ impl Folder {
             ];
             about.extend(more.map(|(key, value)| (key.to_owned(), value)));
         }
-        Files::create(&self.path, &Schema::all(&models), csv, &about)
+        let files = Files::create(&self.path, &Schema::all(&models), csv, &about)?;
+        let hidden = files.hidden();
+        // without a handler a run that is stopped leaves its hidden files behind, and nothing else is different
+        let _ = ctrlc::set_handler(move || {
+            for path in &hidden {
+                let _ = std::fs::remove_file(path);
+            }
+            std::process::exit(STOPPED);
+        });
+        Ok(files)
     }
 
     /// Gives the tables their names, draws what the folder holds, and says what was written.

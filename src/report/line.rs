@@ -30,6 +30,8 @@ pub fn one_line(answer: &Answer) -> String {
     }
     let forms = answer.checks.checks.len();
     parts.push(match answer.checks.checks.iter().filter(|check| !check.pass).count() {
+        0 if forms == 0 => "no closed form applies".to_owned(),
+        0 if forms == 1 => "1 closed form agrees".to_owned(),
         0 => format!("{forms} closed forms agree"),
         wrong => format!("{wrong} of {forms} closed forms DISAGREE"),
     });

@@ -67,6 +67,11 @@ impl Files {
         Ok(files)
     }
 
+    /// The files under their hidden names, for whoever has to take them away because the program is stopped.
+    pub fn hidden(&self) -> Vec<PathBuf> {
+        self.outs.iter().map(|out| out.hidden.clone()).collect()
+    }
+
     fn open(&mut self, folder: &Path, table: Name, ending: &str) -> Result<(PathBuf, File), Error> {
         let name = format!("{}.{ending}", table.stem());
         let named = Named { hidden: folder.join(format!(".{name}.tmp")), path: folder.join(name) };

@@ -10,6 +10,8 @@ mod replication;
 mod shared;
 mod station;
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use hdrhistogram::Histogram;
 use rand::rngs::Xoshiro256PlusPlus;
 use rayon::prelude::*;
@@ -47,10 +49,18 @@ pub fn play_fleet<C: Collect + Sync>(
     fresh: impl Fn(u64) -> C + Sync,
     progress: &(dyn Fn(u64) + Sync),
 ) -> Vec<Replication<C>> {
-    let all: Vec<u64> = (0..fleet.replications).collect();
-    all.par_iter()
-        .map(|number| Playing::new(model, fleet, seed, *number, empty.empty(), fresh(*number)).play(progress))
-        .collect()
+    // each thread takes the next number, so that rows of many replications don't wait for those before them
+    let next = AtomicU64::new(0);
+    let of_thread = |_| {
+        let number = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|number| *number < fleet.replications);
+        let play =
+            |number| (number, Playing::new(model, fleet, seed, number, empty.empty(), fresh(number)).play(progress));
+        std::iter::from_fn(move || number().map(play))
+    };
+    let mut played: Vec<(u64, Replication<C>)> =
+        (0..rayon::current_num_threads()).into_par_iter().flat_map_iter(of_thread).collect();
+    played.sort_by_key(|(number, _)| *number);
+    played.into_iter().map(|(_, replication)| replication).collect()
 }
 
 /// Why a model call isn't served.

@@ -86,7 +86,7 @@ pub enum Error {
     )]
     NotOfFleets(&'static str),
     /// A folder without results.
-    #[error("{} is no folder of results; `agent-sim run scenario.toml -o DIR` writes one", .0.display())]
+    #[error("{} is no folder of results: `run -o` and `compare -o` write what is drawn here; the charts of sweep, plan and budget are drawn by those commands", .0.display())]
     NoResults(PathBuf),
     /// A plan that can't be made.
     #[error("{0}")]

@@ -7,7 +7,7 @@ use plotters::prelude::*;
 
 use super::{BLUE, Chart, FONT, GREY, LIGHT, ORANGE, Outcome, Spots, axis, legend, titled};
 use crate::report::{money, percent, whole};
-use crate::stats::{quantile_name, quantile_ranks};
+use crate::stats::quantile_name;
 
 /// "What does each call of a session cost, with the cache and without?"
 #[derive(Debug, Clone)]
@@ -16,8 +16,9 @@ pub struct CostByTurn {
     pub title: String,
     /// Sessions that the means are taken over.
     pub sessions: u64,
-    /// Mean dollars of a session's input, (with the cache, without), for the legend.
-    pub input_usd: (Option<f64>, f64),
+    /// Mean dollars of a session's input, (with the cache, without), for the legend; nothing where other agents have a part
+    /// in it.
+    pub input_usd: Option<(Option<f64>, f64)>,
     /// Mean dollars of call 1, 2, …, as the scenario says.
     pub with_cache_usd: Option<Vec<f64>>,
     /// The same prompts at the plain input price.
@@ -27,8 +28,9 @@ pub struct CostByTurn {
 impl Chart for CostByTurn {
     fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>, spots: &mut Spots) -> Outcome<DB> {
         let calls = self.without_cache_usd.len();
+        let whose = if self.input_usd.is_some() { "" } else { " of the main agent" };
         let subtitle = format!(
-            "mean cost of a model call, input and output, among the first {} sessions that reach it",
+            "mean cost of a model call{whose}, input and output, among the first {} sessions that reach it",
             whole(self.sessions)
         );
         let plot = titled(area, &self.title, &subtitle)?;
@@ -45,14 +47,15 @@ impl Chart for CostByTurn {
             .axis_style(GREY)
             .x_desc("call of the session")
             .y_desc("dollars a call")
-            .x_label_formatter(&|x| format!("{x:.0}"))
+            // calls are whole
+            .x_label_formatter(&|x| if (x - x.round()).abs() < 1e-9 { format!("{x:.0}") } else { String::new() })
             .y_label_formatter(&|y| axis(money(*y)))
             .label_style((FONT, 13))
             .axis_desc_style((FONT, 13))
             .draw()?;
-        let (input_with, input_without) = self.input_usd;
+        let (input_with, input_without) = self.input_usd.map_or((None, None), |(with, without)| (with, Some(without)));
         let lines = [
-            ("without a cache", &self.without_cache_usd[..], Some(input_without), ORANGE),
+            ("without a cache", &self.without_cache_usd[..], input_without, ORANGE),
             ("with the cache", with, input_with, BLUE),
         ];
         for (label, usd, input_usd, colour) in lines {
@@ -64,8 +67,10 @@ impl Chart for CostByTurn {
                 spots.add(chart.backend_coord(&(x, y)), format!("call {x}, {label}: {}", money(y)));
             }
             let input = input_usd.map_or_else(String::new, |usd| format!(": {} of input a session", money(usd)));
+            // a line of one point is nothing
+            let dot = if usd.len() == 1 { 4 } else { 0 };
             chart
-                .draw_series(LineSeries::new(points, colour.stroke_width(3)))?
+                .draw_series(LineSeries::new(points, colour.stroke_width(3)).point_size(dot))?
                 .label(format!("{label}{input}"))
                 .legend(move |(x, y)| PathElement::new([(x, y), (x + 22, y)], colour.stroke_width(3)));
         }
@@ -89,9 +94,9 @@ pub struct CostDistribution {
 const BINS: u32 = 60;
 
 impl CostDistribution {
-    /// Of the cost of each session, $; `None` where all cost the same. The last half percent is cut off, so that the rest
-    /// has room.
-    pub fn new(title: &str, mut usd: Vec<f64>) -> Option<Self> {
+    /// Of the cost of sessions, $, of `sessions` in all; `None` where all cost the same. The last half percent is cut off,
+    /// so that the rest has room. `marks` are percentiles with their values.
+    pub fn new(title: &str, mut usd: Vec<f64>, sessions: u64, marks: Vec<(f64, f64)>) -> Option<Self> {
         usd.sort_by(f64::total_cmp);
         let sorted = usd;
         if sorted.first()?.total_cmp(sorted.last()?).is_eq() {
@@ -122,21 +127,18 @@ impl CostDistribution {
                 (pair[0], pair[1], (to - below(pair[0])) as f64 / n)
             })
             .collect();
-        let rank = |p: f64| quantile_ranks(sorted.len() as u64, p).0;
-        let marks = [0.5, 0.95, 0.99]
-            .into_iter()
-            .filter(|p| sorted.len() as u64 - rank(*p) >= 10)
-            .filter_map(|p| Some((quantile_name(p), *sorted.get(rank(p) as usize - 1)?)))
-            .collect();
+        let marks = marks.into_iter().map(|(p, usd)| (quantile_name(p), usd)).collect();
+        // of all sessions, where these are every second or third of them
+        let all = |some: usize| whole((some as f64 * sessions as f64 / n).round() as u64);
         let beyond = sorted.len() - cut;
         let hidden = if first > 0 {
-            format!("the cheapest {first} and dearest {beyond} lie outside")
+            format!("the cheapest {} and dearest {} lie outside", all(first), all(beyond))
         } else {
-            format!("the dearest {beyond} lie further right")
+            format!("the dearest {} lie further right", all(beyond))
         };
         Some(Self {
             title: title.to_owned(),
-            subtitle: format!("cost of one session over {} sessions; {hidden}", whole(sorted.len() as u64)),
+            subtitle: format!("cost of one session over {} sessions; {hidden}", whole(sessions)),
             bars,
             marks,
             logarithmic,

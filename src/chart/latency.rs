@@ -16,6 +16,8 @@ pub struct TailCurve {
     lines: Vec<TailLine>,
     /// (p, value), s; empty where there is no closed form
     theory: Vec<(f64, f64)>,
+    /// Percentiles whose values are written beside the curve: (p, value), s
+    labels: Vec<(f64, f64)>,
 }
 
 #[derive(Debug, Clone)]
@@ -61,13 +63,23 @@ impl TailLine {
 }
 
 impl TailCurve {
-    /// The curve of some durations, s, with the closed form's points (p, s) where there is one.
-    pub fn new(title: &str, subtitle: &str, values_s: &[f64], theory: &[(f64, f64)]) -> Self {
+    /// The curve of some durations, s, with the closed form's points (p, s) where there is one. `known` are percentiles (p, s)
+    /// of all durations, where these are only some of them.
+    pub fn new(title: &str, subtitle: &str, values_s: &[f64], theory: &[(f64, f64)], known: &[(f64, f64)]) -> Self {
         let most = largest(values_s.len());
+        let line = TailLine::of("simulated, with its 95 % interval", values_s);
+        let near = |p: f64| {
+            let far = |point: &&(f64, f64, f64, f64)| (point.0 - p).abs();
+            line.points.iter().min_by(|a, b| far(a).total_cmp(&far(b))).map(|point| (p, point.1))
+        };
+        let known_at = |p: f64| known.iter().copied().find(|(own, _)| (own - p).abs() < 1e-9);
+        let labelled = LABELLED.into_iter().filter(|p| *p <= most + 1e-9);
+        let labels = labelled.filter_map(|p| known_at(p).or_else(|| near(p))).collect();
         Self {
             title: title.to_owned(),
             subtitle: subtitle.to_owned(),
-            lines: vec![TailLine::of("simulated, with its 95 % interval", values_s)],
+            lines: vec![line],
+            labels,
             theory: theory.iter().copied().filter(|(p, _)| *p <= most + 1e-12).collect(),
         }
     }
@@ -75,7 +87,7 @@ impl TailCurve {
     /// A curve for each of some ways.
     pub fn of_ways(title: &str, subtitle: &str, ways: &[(String, Vec<f64>)]) -> Self {
         let lines = ways.iter().map(|(name, values_s)| TailLine::of(name, values_s)).collect();
-        Self { title: title.to_owned(), subtitle: subtitle.to_owned(), lines, theory: Vec::new() }
+        Self { title: title.to_owned(), subtitle: subtitle.to_owned(), lines, theory: Vec::new(), labels: Vec::new() }
     }
 }
 
@@ -126,16 +138,12 @@ impl Chart for TailCurve {
                         + PathElement::new([(14, 0), (22, 0)], ORANGE.stroke_width(2))
                 });
         }
-        if let [TailLine { points, .. }] = self.lines.as_slice() {
-            for p in LABELLED.into_iter().filter(|p| *p <= largest + 1e-9) {
-                let near = |point: &&(f64, f64, f64, f64)| (point.0 - p).abs();
-                let Some(point) = points.iter().min_by(|a, b| near(a).total_cmp(&near(b))) else { continue };
-                let label = seconds(point.1);
-                let shift = -(7 * label.chars().count() as i32) - if p > 0.9985 { 12 } else { 6 };
-                chart.draw_series([EmptyElement::at((point.0, point.1))
-                    + Circle::new((0, 0), 4, BLUE.filled())
-                    + Text::new(label, (shift, -20), (FONT, 14).into_font().color(&BLACK))])?;
-            }
+        for (p, value) in &self.labels {
+            let label = seconds(*value);
+            let shift = -(7 * label.chars().count() as i32) - if *p > 0.9985 { 12 } else { 6 };
+            chart.draw_series([EmptyElement::at((*p, *value))
+                + Circle::new((0, 0), 4, BLUE.filled())
+                + Text::new(label, (shift, -20), (FONT, 14).into_font().color(&BLACK))])?;
         }
         // a curve that is cut off reaches its top early
         let early = points().filter(|point| point.0 >= 0.9 && point.0 < 0.95).any(|point| point.1 > 0.9 * top);

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::Error;
 use crate::report::{count, money, percent, seconds, whole};
-use crate::stats::Moments;
+use crate::stats::quantile_ranks;
 use crate::table::{Name, Table};
 
 /// What a folder holds.
@@ -107,14 +107,45 @@ pub fn question(stem: &str) -> String {
         "fleet-calls" => "How many calls arrive, and how many fail?",
         "fleet-sessions" => "How many sessions are in progress, and what waits?",
         "fleet-latency" => "How long do sessions take that end now?",
-        "fleet-unanswered" => "How many sessions end without their answer?",
+        "fleet-unanswered" | "compare-unanswered" => "How many sessions end without their answer?",
         "fleet-use" => "What fills up?",
         "fleet-cost" => "What does an hour cost?",
         "compare-cost" => "Which way is cheaper?",
         "compare-latency" | "compare-latency-tail" => "Which way is faster, up to the slowest sessions?",
-        other => return other.replace('-', " "),
+        "compare-sessions" => "How many sessions are in progress?",
+        "compare-herd_calls" => "Which way needs fewer calls?",
+        "compare-herd_time_s" => "Which way is done sooner?",
+        other => {
+            let of = |start: &str, words: &str| other.strip_prefix(start).map(|name| format!("{words} {name}?"));
+            return of("compare-calls-", "How many calls come to")
+                .or_else(|| of("compare-waiting-", "How many calls wait for"))
+                .or_else(|| of("compare-use-", "How many servers are busy of"))
+                .unwrap_or_else(|| other.replace('-', " "));
+        }
     }
     .to_owned()
+}
+
+/// Curves of more rows are drawn from every second, third and so on of them, so that memory stays flat; figures beside them
+/// are the report's.
+const MOST_ROWS: usize = 1_000_000;
+
+/// Later calls aren't drawn.
+const MOST_CALLS: usize = 100_000;
+
+/// The 5th percentile.
+fn fifth(values: &[f64]) -> Option<f64> {
+    let mut values = values.to_vec();
+    let rank = quantile_ranks(values.len() as u64, 0.05).0.max(1) as usize;
+    if rank > values.len() {
+        return None;
+    }
+    Some(*values.select_nth_unstable_by(rank - 1, f64::total_cmp).1)
+}
+
+/// ", the first 6 of 8 ways", where not all are drawn.
+fn first_of(drawn: usize, all: usize) -> String {
+    if all > drawn { format!("; the first {drawn} of {all} ways") } else { String::new() }
 }
 
 /// A call that fewer sessions reach isn't shown: its mean would be noise.
@@ -127,8 +158,11 @@ impl Results {
     /// Where a table or the report isn't there, or can't be read.
     pub fn read(folder: &Path) -> Result<Self, Error> {
         let path = |name: Name| folder.join(format!("{}.parquet", name.stem()));
+        if !path(Name::Sessions).exists() {
+            return Err(Error::NoResults(folder.to_owned()));
+        }
         let columns = ["strategy", "cost_usd", "latency_s", "herd_calls", "herd_time_s"];
-        let sessions = Table::read(&path(Name::Sessions), Some(&columns))?;
+        let sessions = Table::read(&path(Name::Sessions), Some(&columns), MOST_ROWS)?;
         let about = |key: &str| sessions.about(key).unwrap_or_default().to_owned();
         let (title, command) = (about("agent-sim.title"), about("agent-sim.command"));
         let report = folder.join(format!("{}.json", if command == "compare" { "compare" } else { "report" }));
@@ -139,18 +173,11 @@ impl Results {
         let read = |name: Name, columns: Option<&[&str]>| {
             let path = path(name);
             // a table of an earlier run says so of itself
-            let table = path.exists().then(|| Table::read(&path, columns)).transpose()?;
-            Ok::<_, Error>(
-                table.filter(|table| table.about("agent-sim.scenario") == sessions.about("agent-sim.scenario")),
-            )
+            let table = path.exists().then(|| Table::read(&path, columns, MOST_ROWS)).transpose()?;
+            Ok::<_, Error>(table.filter(|table| table.about("agent-sim.run") == sessions.about("agent-sim.run")))
         };
         let (turns, fleet) = (read(Name::Turns, Some(&columns))?, read(Name::Fleet, None)?);
-        let mut ways: Vec<Arc<str>> = Vec::new();
-        for way in sessions.texts("strategy").unwrap_or_default().iter().flatten() {
-            if ways.last() != Some(way) && !ways.contains(way) {
-                ways.push(way.clone());
-            }
-        }
+        let ways = about("agent-sim.ways").lines().map(Arc::from).collect();
         Ok(Self { title, compares: command == "compare", report: json, ways, sessions, turns, fleet })
     }
 
@@ -183,8 +210,7 @@ impl Results {
         }
         add("cost-by-turn", self.cost_by_turn().map(Drawing::CostByTurn));
         add("cost-sources", self.money().map(Drawing::Money));
-        let cost = self.ways.first().map(|way| self.values("cost_usd", way)).unwrap_or_default();
-        add("cost-distribution", CostDistribution::new(&self.title, cost).map(Drawing::Distribution));
+        add("cost-distribution", self.distribution().map(Drawing::Distribution));
         add("latency", self.latency().map(Drawing::Tail));
         add("tool-phase", self.tool_phase().map(Drawing::Tail));
         add("herd-time", self.herd_time().map(Drawing::Tail));
@@ -202,21 +228,54 @@ impl Results {
         all.find(|strategy| strategy["name"].as_str() == Some(way))
     }
 
+    /// A figure of a metric that the report holds.
+    fn figure(&self, way: &str, metric: &str, name: &str) -> Option<f64> {
+        self.strategy(way)?["metrics"][metric][name].as_f64()
+    }
+
+    /// Percentiles of a metric that enough sessions lie beyond.
+    fn known(&self, way: &str, metric: &str) -> Vec<(f64, f64)> {
+        let few = self.strategy(way).map(|strategy| &strategy["metrics"][metric]["too_few_beyond"]);
+        let is_known = |name: &str| {
+            let few = few.and_then(Value::as_array);
+            !few.is_some_and(|few| few.iter().any(|own| own.as_str() == Some(name)))
+        };
+        let all = [(0.5, "p50"), (0.95, "p95"), (0.99, "p99"), (0.999, "p999")];
+        let known = all.into_iter().filter(|(_, name)| is_known(name));
+        known.filter_map(|(p, name)| Some((p, self.figure(way, metric, name)?))).collect()
+    }
+
+    /// How many sessions a way played.
+    fn count(&self, way: &str) -> u64 {
+        let outcomes = self.strategy(way).and_then(|strategy| strategy["outcomes"].as_object());
+        outcomes.into_iter().flatten().filter_map(|(_, count)| count.as_u64()).sum()
+    }
+
+    fn distribution(&self) -> Option<CostDistribution> {
+        let way = self.ways.first()?;
+        let marks = self.known(way, "cost_usd").into_iter().filter(|(p, _)| *p < 0.995).collect();
+        CostDistribution::new(&self.title, self.values("cost_usd", way), self.count(way), marks)
+    }
+
     fn side_by_side(&self, column: &str, words: &str, shown: fn(f64) -> String) -> Option<WaysSideBySide> {
         let way = |way: &Arc<str>| {
-            let values = self.values(column, way);
-            let mean = Moments::of(&values).estimate();
-            let [low, high] = if mean.ci95[0].is_finite() { mean.ci95 } else { [mean.value; 2] };
-            Way::of(way, &values, [mean.value, low, high])
+            let strategy = self.strategy(way)?;
+            let figure = |name: &str| strategy["metrics"][column][name].as_f64();
+            let mean = figure("mean")?;
+            let end = |index: usize| strategy["metrics"][column]["ci95"][index].as_f64().unwrap_or(mean);
+            let fifth = fifth(&self.values(column, way))?;
+            let spread = [fifth, figure("p50")?, figure("p95")?, figure("p99")?];
+            Some(Way { name: way.to_string(), mean: [mean, end(0), end(1)], spread })
         };
         let ways: Vec<Way> = self.ways.iter().filter_map(way).collect();
-        let sessions = self.sessions.rows() / self.ways.len().max(1);
+        let sessions = self.ways.first().map_or(0, |way| self.count(way));
         (!ways.is_empty() && ways.iter().any(|way| way.spread[3] > 0.0)).then(|| WaysSideBySide {
             title: self.title.clone(),
             subtitle: format!(
-                "{}, mean with its 95 % interval; box p5 to p95 with p50, line to p99; the same {} sessions each",
+                "{}, mean with its 95 % interval; box p5 to p95 with p50, line to p99; the same {} sessions each{}",
                 words,
-                whole(sessions as u64)
+                whole(sessions),
+                first_of(super::ways::MOST, ways.len())
             ),
             x_name: words.to_owned(),
             ways,
@@ -226,6 +285,7 @@ impl Results {
 
     fn tails(&self) -> Option<TailCurve> {
         let mut ways: Vec<(String, Vec<f64>)> = Vec::new();
+        let mut others = 0;
         for way in &self.ways {
             let values = self.values("latency_s", way);
             // ways that take the same time share a curve
@@ -236,10 +296,13 @@ impl Results {
                 *name = format!("{name}, {way}");
             } else if !values.is_empty() && ways.len() < super::COLOURS.len() {
                 ways.push((way.to_string(), values));
+            } else {
+                others += usize::from(!values.is_empty());
             }
         }
-        let about = "latency of a whole session, with 95 % intervals";
-        (!ways.is_empty()).then(|| TailCurve::of_ways(&self.title, about, &ways))
+        let about =
+            format!("latency of a whole session, with 95 % intervals{}", first_of(ways.len(), ways.len() + others));
+        (!ways.is_empty()).then(|| TailCurve::of_ways(&self.title, &about, &ways))
     }
 
     fn money(&self) -> Option<MoneyBySource> {
@@ -248,7 +311,9 @@ impl Results {
             .iter()
             .filter_map(|way| Some((way.to_string(), sources(&self.strategy(way)?["cost_by_source_usd"])?)))
             .collect();
-        (!ways.is_empty()).then(|| MoneyBySource { title: self.title.clone(), ways })
+        let subtitle =
+            format!("what the money goes to; means a session{}", first_of(super::sources::MOST_WAYS, ways.len()));
+        (!ways.is_empty()).then(|| MoneyBySource { title: self.title.clone(), subtitle, ways })
     }
 
     fn cost_by_turn(&self) -> Option<CostByTurn> {
@@ -259,7 +324,7 @@ impl Results {
         let mut calls: Vec<(f64, f64, u64)> = Vec::new();
         for ((number, usd), without) in number.iter().zip(&usd).zip(&without) {
             let (Some(number), Some(usd), Some(without)) = (number, usd, without) else { continue };
-            let index = *number as usize - 1;
+            let Some(index) = (*number as usize).checked_sub(1).filter(|index| *index < MOST_CALLS) else { continue };
             if calls.len() <= index {
                 calls.resize(index + 1, (0.0, 0.0, 0));
             }
@@ -277,12 +342,14 @@ impl Results {
         let strategy = self.strategy(self.ways.first()?)?;
         let input = |name: &str| strategy["metrics"][name]["mean"].as_f64();
         let billed = input("cost_input_usd")?;
+        let has_agents = strategy["agents"].as_array().is_some_and(|agents| agents.len() > 1);
         // a metric that doesn't apply is left out
         let without = input("cost_input_without_cache_usd");
         (shown().count() > 0).then(|| CostByTurn {
             title: self.title.clone(),
             sessions,
-            input_usd: without.map_or((None, billed), |without| (Some(billed), without)),
+            // that of the whole tree says nothing of the main agent's calls
+            input_usd: (!has_agents).then(|| without.map_or((None, billed), |without| (Some(billed), without))),
             with_cache_usd: without.map(|_| mean(|call| call.0)),
             without_cache_usd: mean(|call| call.1),
         })
@@ -293,19 +360,19 @@ impl Results {
         let values = self.values("latency_s", way);
         let strategy = self.strategy(way)?;
         let answered = strategy["outcomes"]["answered"].as_u64().unwrap_or_default();
-        let about = format!(
-            "latency of a whole session; {} sessions, {} answered",
-            whole(values.len() as u64),
-            whole(answered)
-        );
+        let count = self.count(way);
+        let about = format!("latency of a whole session; {} sessions, {} answered", whole(count), whole(answered));
         let theory = closed_form(strategy, "latency_s");
-        (!values.is_empty()).then(|| TailCurve::new(&self.title, &about, &values, &theory))
+        let known = self.known(way, "latency_s");
+        (!values.is_empty()).then(|| TailCurve::new(&self.title, &about, &values, &theory, &known))
     }
 
     fn herd_time(&self) -> Option<TailCurve> {
         let values = self.values("herd_time_s", self.ways.first()?);
-        let about = format!("until the last client is done; {} repeats", whole(values.len() as u64));
-        (!values.is_empty()).then(|| TailCurve::new(&self.title, &about, &values, &[]))
+        let way = self.ways.first()?;
+        let about = format!("until the last client is done; {} repeats", whole(self.count(way)));
+        let known = self.known(way, "herd_time_s");
+        (!values.is_empty()).then(|| TailCurve::new(&self.title, &about, &values, &[], &known))
     }
 
     fn tool_phase(&self) -> Option<TailCurve> {
@@ -313,7 +380,7 @@ impl Results {
         let theory = closed_form(self.strategy(way)?, "tool_phase_s");
         let phases = of_way(self.turns.as_ref()?, "tool_phase_s", way);
         let about = format!("one tool phase; {} phases of the first sessions", whole(phases.len() as u64));
-        (!theory.is_empty() && !phases.is_empty()).then(|| TailCurve::new(&self.title, &about, &phases, &theory))
+        (!theory.is_empty() && !phases.is_empty()).then(|| TailCurve::new(&self.title, &about, &phases, &theory, &[]))
     }
 
     fn fleet_drawings(&self, table: &Table) -> Vec<(String, Drawing)> {
@@ -340,8 +407,13 @@ impl Results {
                 "compare-unanswered".into(),
                 chart("sessions without an answer, an hour", each("unanswered_per_hour", ""), count),
             );
-            for of in all.names("calls_per_s") {
-                let file = of.replace(['/', '\\'], "-");
+            let names = all.names("calls_per_s");
+            for of in names.clone() {
+                // names that differ in what no file name takes get a number
+                let plain = |name: &str| name.replace(['/', '\\'], "-");
+                let before = names.iter().take_while(|other| **other != of);
+                let alike = before.filter(|other| plain(other) == plain(&of)).count();
+                let file = if alike == 0 { plain(&of) } else { format!("{}-{}", plain(&of), alike + 1) };
                 let lines = |series: &str| each(series, &of);
                 add(
                     format!("compare-calls-{file}"),

@@ -11,6 +11,8 @@ use crate::report::{money, percent};
 pub struct MoneyBySource {
     /// Title of the scenario.
     pub title: String,
+    /// What is drawn.
+    pub subtitle: String,
     /// Name of each way, with what it paid for: (what, mean dollars a session).
     pub ways: Vec<(String, Vec<(String, f64)>)>,
 }
@@ -29,11 +31,11 @@ const COLOURS: [RGBColor; 8] = [
 
 /// Sources that are told apart; what is less is put together.
 const MOST_SOURCES: usize = 7;
-const MOST_WAYS: usize = 8;
+pub(super) const MOST_WAYS: usize = 8;
 
 impl Chart for MoneyBySource {
     fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>, spots: &mut Spots) -> Outcome<DB> {
-        let plot = titled(area, &self.title, "what the money goes to; means a session")?;
+        let plot = titled(area, &self.title, &self.subtitle)?;
         let ways = &self.ways[..self.ways.len().min(MOST_WAYS)];
         let mut sources: Vec<(String, f64)> = Vec::new();
         for (name, usd) in ways.iter().flat_map(|(_, parts)| parts) {

@@ -31,20 +31,8 @@ pub struct Way {
     pub spread: [f64; 4],
 }
 
-impl Way {
-    /// Of the values of a way's sessions; nothing where there are none.
-    pub fn of(name: &str, values: &[f64], mean: [f64; 3]) -> Option<Self> {
-        let mut sorted = values.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        let n = sorted.len() as u64;
-        let at = |p: f64| sorted.get(crate::stats::quantile_ranks(n, p).0 as usize - 1).copied();
-        let spread = [at(0.05)?, at(0.5)?, at(0.95)?, at(0.99)?];
-        Some(Self { name: name.to_owned(), mean, spread })
-    }
-}
-
 /// Most ways that one picture holds; more would be too thin to read.
-const MOST: usize = 12;
+pub(super) const MOST: usize = 12;
 
 impl Chart for WaysSideBySide {
     fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>, spots: &mut Spots) -> Outcome<DB> {

@@ -70,7 +70,9 @@ pub(super) fn compare(which: &Which, scenarios: Vec<Scenario>, held: &Held<'_>) 
     if figures.is_empty() {
         figures = usual(&scenarios);
     }
-    let named = |scenario: Scenario| (scenario.strategy.clone(), scenario);
+    let several = scenarios.iter().any(|scenario| scenario.file != base.file);
+    let named =
+        |scenario: Scenario| (if several { scenario.file.clone() } else { scenario.strategy.clone() }, scenario);
     let folder = held.output.map(Folder::open).transpose()?;
     let tables = folder.as_ref().map(|folder| folder.tables("compare", &scenarios, held.csv)).transpose()?;
     let bar = Bar::new();

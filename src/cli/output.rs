@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use super::Which;
-use crate::chart::{self, Results};
+use crate::chart::{self, Drawing, Results};
 use crate::report::{Figure, Style};
 use crate::scenario::Scenario;
 use crate::simulate::{Answer, Options};
@@ -81,15 +81,20 @@ impl Folder {
             ("agent-sim.command".to_owned(), command.to_owned()),
         ];
         if let Some(first) = scenarios.first() {
+            let ways: Vec<&str> = scenarios.iter().map(|scenario| scenario.strategy.as_str()).collect();
             let more = [
                 ("agent-sim.title", first.title.clone()),
                 ("agent-sim.file", first.file.clone()),
-                ("agent-sim.scenario", first.text.clone()),
+                ("agent-sim.scenario", report::texts(scenarios)),
                 ("agent-sim.set", first.sets.join("\n")),
                 ("agent-sim.seed", first.run.seed.to_string()),
+                ("agent-sim.ways", ways.join("\n")),
             ];
             about.extend(more.map(|(key, value)| (key.to_owned(), value)));
         }
+        // tables of one run know each other by it
+        let run = format!("{about:?}{:?}", scenarios.iter().map(|scenario| &scenario.run).collect::<Vec<_>>());
+        about.push(("agent-sim.run".to_owned(), report::digest(&run)));
         let files = Files::create(&self.path, &Schema::all(&models), csv, &about)?;
         let hidden = files.hidden();
         // without a handler a run that is stopped leaves its hidden files behind, and nothing else is different
@@ -111,25 +116,43 @@ impl Folder {
         page: &dyn Fn(Vec<Figure>) -> Result<String, Error>,
     ) -> Result<(), Error> {
         self.add(tables.map(Files::finish).transpose()?.unwrap_or_default());
-        let from = self.path.clone();
         self.is_quiet = quiet;
+        let results = Results::read(&self.path)?;
         let mut figures = Vec::new();
-        for (stem, drawing) in Results::read(&from)?.drawings() {
+        let drawings = results.drawings();
+        for (stem, drawing) in &drawings {
             let (svg, spots) = drawing.svg()?;
-            figures.push(Figure { question: chart::question(&stem), svg, spots: spots.0 });
+            figures.push(Figure { question: chart::question(stem), svg, spots: spots.0 });
         }
         self.write("report.html", &page(figures)?)?;
-        self.draw(&from)
+        self.draw_all(&drawings)?;
+        let stale = self.left_from_earlier(&["sessions", "turns", "fleet"], &["parquet", "csv"]);
+        self.close_with(stale, &chart::STEMS);
+        Ok(())
     }
 
     /// Draws what a folder holds into this one, and says what was written.
     pub fn draw(mut self, from: &Path) -> Result<(), Error> {
-        for (stem, drawing) in Results::read(from)?.drawings() {
-            let written = drawing.write(&self.path, &stem)?;
-            self.add(written);
-        }
+        self.draw_all(&Results::read(from)?.drawings())?;
         self.close(&chart::STEMS);
         Ok(())
+    }
+
+    fn draw_all(&mut self, drawings: &[(String, Drawing)]) -> Result<(), Error> {
+        for (stem, drawing) in drawings {
+            let written = drawing.write(&self.path, stem)?;
+            self.add(written);
+        }
+        Ok(())
+    }
+
+    /// Files with these stems and endings that are there and weren't written.
+    fn left_from_earlier(&self, stems: &[&str], endings: &[&str]) -> Vec<String> {
+        stems
+            .iter()
+            .flat_map(|stem| endings.iter().map(move |ending| format!("{stem}.{ending}")))
+            .filter(|name| !self.written.contains(&self.path.join(name)) && self.path.join(name).exists())
+            .collect()
     }
 
     pub fn add(&mut self, paths: Vec<PathBuf>) {
@@ -138,17 +161,14 @@ impl Folder {
 
     /// Says on standard error what was written, and which of the charts named here are left from an earlier run.
     pub fn close(self, charts: &[&str]) {
+        self.close_with(Vec::new(), charts);
+    }
+
+    fn close_with(self, mut stale: Vec<String>, charts: &[&str]) {
         if self.is_quiet {
             return;
         }
-        let stale: Vec<String> = charts
-            .iter()
-            .flat_map(|chart| [format!("{chart}.svg"), format!("{chart}.png")])
-            .chain(
-                ["sessions", "turns", "fleet"].into_iter().flat_map(|t| [format!("{t}.parquet"), format!("{t}.csv")]),
-            )
-            .filter(|name| !self.written.contains(&self.path.join(name)) && self.path.join(name).exists())
-            .collect();
+        stale.extend(self.left_from_earlier(charts, &["svg", "png"]));
         if !stale.is_empty() {
             anstream::eprintln!("{} in {} come from an earlier run", stale.join(", "), self.path.display());
         }

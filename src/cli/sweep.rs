@@ -38,6 +38,9 @@ enum GridChart {
 /// What stands for the file's strategies among the keys.
 const STRATEGY: &str = "strategy";
 
+/// What a trade-off needs.
+const TWO_FIGURES: &str = "a trade-off is drawn of two figures: --metric latency_s.p99 --metric duplicates_per_call";
+
 /// The most points of a grid.
 const MOST_POINTS: usize = 1_000;
 
@@ -117,6 +120,9 @@ impl SweepCommand {
             let statistic = Statistic::parse(name).map_err(|error| Error::Sweep(error.to_string()))?;
             statistics.push((name.to_owned(), statistic));
         }
+        if self.chart == GridChart::Tradeoff && folder.is_some() && statistics.len() < 2 {
+            return Err(Error::Sweep(TWO_FIGURES.to_owned()));
+        }
         let bar = Bar::new();
         let swept = sweep(scenarios, statistics, self.which.options(), &bar)?;
         drop(bar);
@@ -165,11 +171,7 @@ fn write_all(swept: &Sweep, chart: GridChart, mut folder: Folder) -> Result<(), 
     folder.write("sweep.csv", &csv_text(swept)?)?;
     folder.write("sweep.json", &report::sweep_json(swept).map_err(|e| Error::Output(e.into()))?)?;
     if chart == GridChart::Tradeoff {
-        let drawn = trade_off(swept).ok_or_else(|| {
-            Error::Sweep(
-                "a trade-off is drawn of two figures: --metric latency_s.p99 --metric duplicates_per_call".into(),
-            )
-        })?;
+        let drawn = trade_off(swept).ok_or_else(|| Error::Sweep(TWO_FIGURES.to_owned()))?;
         let written = chart::write(&drawn, folder.path(), "sweep-tradeoff")?;
         folder.add(written);
         folder.close(&[]);
@@ -244,7 +246,8 @@ fn lines(swept: &Sweep, index: usize, name: &str, statistic: Statistic) -> Optio
     let mut lines: Vec<SweepLine> = Vec::new();
     let mut theory: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
     for point in &swept.points {
-        let reading = statistic.read(&point.summary)?;
+        // a figure that a point hasn't is a gap
+        let Some(reading) = statistic.read(&point.summary) else { continue };
         let ((_, value), others) = point.settings.split_first()?;
         let place = places.iter().position(|place| place == value)?;
         let x = numbers.as_ref().and_then(|numbers| numbers.get(place).copied()).unwrap_or(place as f64);
@@ -275,7 +278,7 @@ fn lines(swept: &Sweep, index: usize, name: &str, statistic: Statistic) -> Optio
     for (_, points) in &mut theory {
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
     }
-    Some(SweepLines {
+    (!lines.is_empty()).then(|| SweepLines {
         title: swept.scenario.title.clone(),
         subtitle: format!("{name} against {key}, with its 95 % interval"),
         x_name: key.clone(),

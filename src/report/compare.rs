@@ -33,7 +33,13 @@ pub fn way_names(scenarios: &[&Scenario]) -> Vec<String> {
             stem(scenario)
         }
     };
-    scenarios.iter().map(|scenario| name(scenario)).collect()
+    let mut names: Vec<String> = Vec::new();
+    for scenario in scenarios {
+        let name = name(scenario);
+        let alike = names.iter().filter(|own| **own == name).count();
+        names.push(if alike == 0 { name } else { format!("{name} ({})", alike + 1) });
+    }
+    names
 }
 
 fn signed(unit: Unit, x: f64) -> String {

@@ -5,8 +5,11 @@ use askama::Template as _;
 use super::compare::{change_text, changes, metric_rows, metric_title, metrics, months, verdict, way_name};
 use super::fleet::{unanswered_text, watched};
 use super::fleets::{lines as fleet_lines, unstable};
+use super::head::texts;
+use super::html::{assumptions, threshold_alerts};
 use super::page::{Alert, Cell, Figure, Page, Section, Table, shown, two_lines};
-use super::wording::{checks_sentence, price_sentence, sessions_text, threshold_texts};
+use super::wording::{checks_sentence, price_sentence, sessions_text};
+use crate::scenario::Scenario;
 use crate::simulate::{Comparison, FleetComparison};
 
 /// The page of several ways on the same sessions.
@@ -16,6 +19,7 @@ use crate::simulate::{Comparison, FleetComparison};
 pub fn compare_html(comparison: &Comparison, figures: Vec<Figure>) -> Result<String, std::fmt::Error> {
     let Some(first) = comparison.answers.first() else { return Ok(String::new()) };
     let scenario = &first.scenario;
+    let scenarios: Vec<Scenario> = comparison.answers.iter().map(|answer| answer.scenario.clone()).collect();
     let page = Page {
         title: scenario.title.clone(),
         about: format!(
@@ -28,9 +32,9 @@ pub fn compare_html(comparison: &Comparison, figures: Vec<Figure>) -> Result<Str
         version: env!("CARGO_PKG_VERSION"),
         verdict: Vec::new(),
         alerts: alerts(comparison),
-        sections: vec![figures_of(comparison), differences(comparison), sure(comparison)],
+        sections: vec![figures_of(comparison), differences(comparison), sure(comparison), assumptions(first)],
         figures: figures.into_iter().map(shown).collect(),
-        scenario: scenario.text.clone(),
+        scenario: texts(&scenarios),
         sets: scenario.sets.clone(),
     };
     page.render().map_err(|_| std::fmt::Error)
@@ -41,11 +45,7 @@ pub fn compare_html(comparison: &Comparison, figures: Vec<Figure>) -> Result<Str
 /// # Errors
 /// Never for a finished comparison; the template engine's signature has an error.
 pub fn fleets_html(comparison: &FleetComparison, figures: Vec<Figure>) -> Result<String, std::fmt::Error> {
-    let Some(first) = comparison.ways.iter().find_map(|way| way.answer.as_ref().ok()) else {
-        return Ok(String::new());
-    };
-    let scenario = &first.scenario;
-    let watched = first.fleet_summary().map_or_else(String::new, watched);
+    let first = comparison.ways.iter().find_map(|way| way.answer.as_ref().ok());
     let base = comparison.ways.first().map_or("", |way| way.name.as_str());
     let mut alerts = Vec::new();
     for way in &comparison.ways {
@@ -59,9 +59,9 @@ pub fn fleets_html(comparison: &FleetComparison, figures: Vec<Figure>) -> Result
             });
             alerts
                 .extend(unanswered_text(answer).map(|text| Alert { kind: "warning", text: format!("{name}: {text}") }));
-            for (pass, _, text) in threshold_texts(answer) {
-                alerts.push(Alert { kind: if pass { "good" } else { "bad" }, text: format!("{name}: {text}") });
-            }
+            alerts.extend(
+                threshold_alerts(answer).map(|alert| Alert { text: format!("{name}: {}", alert.text), ..alert }),
+            );
         }
     }
     let mut figure = String::new();
@@ -69,7 +69,7 @@ pub fn fleets_html(comparison: &FleetComparison, figures: Vec<Figure>) -> Result
         if !name.is_empty() {
             figure = name;
         }
-        vec![Cell::text(&figure), Cell::text(way), Cell::text(value), Cell::text(difference)]
+        vec![Cell::text(&figure), Cell::text(way), two_lines(value), two_lines(difference)]
     };
     let table = Table {
         caption: "Every figure of every way".to_owned(),
@@ -85,16 +85,23 @@ pub fn fleets_html(comparison: &FleetComparison, figures: Vec<Figure>) -> Result
         lines: Vec::new(),
         tables: vec![table],
     };
+    let about = first.map(|first| {
+        let watched = first.fleet_summary().map_or_else(String::new, watched);
+        let scenario = &first.scenario;
+        format!("{} · {watched}, on the same arrivals and draws, seed {}", scenario.file, scenario.run.seed)
+    });
+    let answers: Vec<Scenario> =
+        comparison.ways.iter().filter_map(|way| Some(way.answer.as_ref().ok()?.scenario.clone())).collect();
     let page = Page {
-        title: scenario.title.clone(),
-        about: format!("{} · {watched}, on the same arrivals and draws, seed {}", scenario.file, scenario.run.seed),
+        title: first.map_or("Several fleets", |first| first.scenario.title.as_str()).to_owned(),
+        about: about.unwrap_or_else(|| "none of the ways could be played".to_owned()),
         version: env!("CARGO_PKG_VERSION"),
         verdict: Vec::new(),
         alerts,
-        sections: vec![section],
+        sections: std::iter::once(section).chain(first.map(assumptions)).collect(),
         figures: figures.into_iter().map(shown).collect(),
-        scenario: scenario.text.clone(),
-        sets: scenario.sets.clone(),
+        scenario: texts(&answers),
+        sets: first.map(|first| first.scenario.sets.clone()).unwrap_or_default(),
     };
     page.render().map_err(|_| std::fmt::Error)
 }
@@ -110,10 +117,7 @@ fn alerts(comparison: &Comparison) -> Vec<Alert> {
         .collect();
     for (way, answer) in comparison.answers.iter().enumerate() {
         let name = way_name(comparison, way);
-        for (pass, _, text) in threshold_texts(answer) {
-            let kind = if pass { "good" } else { "bad" };
-            alerts.push(Alert { kind, text: format!("{name}: {text}") });
-        }
+        alerts.extend(threshold_alerts(answer).map(|alert| Alert { text: format!("{name}: {}", alert.text), ..alert }));
         if !answer.checks.all_pass() {
             alerts.push(Alert { kind: "bad", text: format!("{name}: {}", checks_sentence(answer, "")) });
         }
@@ -127,7 +131,7 @@ fn figures_of(comparison: &Comparison) -> Section {
     let months = months(comparison);
     if !months.is_empty() {
         let row = |(way, bill, difference): (String, String, String)| {
-            vec![Cell::text(way), Cell::text(bill), two_lines(difference)]
+            vec![Cell::text(way), two_lines(bill), two_lines(difference)]
         };
         tables.push(Table {
             caption: "A month".to_owned(),
@@ -178,9 +182,9 @@ fn differences(comparison: &Comparison) -> Section {
         }
     }
     Section {
-        id: "assumptions",
+        id: "differences",
         title: "What differs".to_owned(),
-        lead: "Everything else is the same.".to_owned(),
+        lead: "Everything else is the same, and stands among the assumptions.".to_owned(),
         lines: Vec::new(),
         tables: vec![Table {
             caption: format!("Keys in which a way differs from {}", way_name(comparison, 0)),

@@ -88,14 +88,7 @@ fn alerts(answer: &Answer) -> Vec<Alert> {
     if let Some(growth) = answer.fleet_summary().and_then(|fleet| fleet.growth.as_ref()) {
         alerts.push(Alert { kind: "bad", text: growth_text(answer, growth) });
     }
-    for (pass, sure, text) in threshold_texts(answer) {
-        let kind = match (pass, sure) {
-            (false, _) => "bad",
-            (true, true) => "good",
-            (true, false) => "warning",
-        };
-        alerts.push(Alert { kind, text: format!("Threshold: {text}") });
-    }
+    alerts.extend(threshold_alerts(answer));
     let kind = if answer.checks.all_pass() { "good" } else { "bad" };
     let sentence = checks_sentence(answer, "the reasons stand below");
     alerts.push(Alert { kind, text: format!("Theory: {sentence}") });
@@ -105,10 +98,22 @@ fn alerts(answer: &Answer) -> Vec<Alert> {
     alerts
 }
 
+/// Each threshold, whether it is kept, and how surely.
+pub(super) fn threshold_alerts(answer: &Answer) -> impl Iterator<Item = Alert> {
+    threshold_texts(answer).into_iter().map(|(pass, sure, text)| {
+        let kind = match (pass, sure) {
+            (false, _) => "bad",
+            (true, true) => "good",
+            (true, false) => "warning",
+        };
+        Alert { kind, text: format!("Threshold: {text}") }
+    })
+}
+
 fn sections(answer: &Answer) -> Vec<Section> {
     let mut all = vec![figures(answer)];
     if let Some(fleet) = answer.fleet_summary() {
-        let cells = |cells: Vec<String>| cells.into_iter().map(two_lines).collect();
+        let cells = |cells: Vec<String>| -> Vec<Cell> { cells.into_iter().map(two_lines).collect() };
         let mut tables = vec![Table {
             caption: "Where sessions meet".to_owned(),
             header: STATION_HEADER.map(str::to_owned).to_vec(),
@@ -298,7 +303,7 @@ fn sure(answer: &Answer) -> Section {
     }
 }
 
-fn assumptions(answer: &Answer) -> Section {
+pub(super) fn assumptions(answer: &Answer) -> Section {
     let all = answer.scenario.assumptions();
     let rows = |is_default: bool| {
         let some = all.iter().filter(move |assumption| assumption.is_default == is_default);

@@ -33,6 +33,7 @@ pub use compare_page::{compare_html, fleets_html};
 pub use fleet::{growth_text, place_name, series_name};
 pub use fleets::{fleets_json, fleets_markdown, fleets_terminal};
 pub use format::{count, money, percent, seconds, whole};
+pub use head::{digest, texts};
 pub use html::html;
 pub use json::{SCHEMA, compare_json, json};
 pub use levers::{levers_json, levers_markdown, levers_terminal};

@@ -85,8 +85,8 @@ impl Cell {
 
 pub(super) fn shown(figure: Figure) -> Shown {
     let rows = figure.spots.iter().map(|(_, _, text)| text.clone()).collect();
-    // inside a script element, only `</` could end it
-    let spots = serde_json::to_string(&figure.spots).unwrap_or_default().replace("</", "<\\/");
+    // inside a script element no markup may begin
+    let spots = serde_json::to_string(&figure.spots).unwrap_or_default().replace('<', "\\u003c");
     let svg = figure.svg.find("<svg").map_or("", |at| &figure.svg[at..]);
     let svg = svg.replacen("<svg ", "<svg role=\"img\" focusable=\"false\" ", 1);
     let named = svg.replacen('>', &format!(" aria-label=\"{}\">", escaped(&figure.question)), 1);
@@ -101,7 +101,28 @@ fn escaped(text: &str) -> String {
 /// `value\ninterval` as a cell.
 pub(super) fn two_lines(text: String) -> Cell {
     match text.split_once('\n') {
-        Some((value, note)) => Cell { note: note.replace(" … ", "\u{a0}… "), ..Cell::text(value) },
-        None => Cell::text(text),
+        Some((value, note)) => {
+            Cell { sort: sort_key(value), note: note.replace(" … ", "\u{a0}… "), ..Cell::text(value) }
+        }
+        None => Cell { sort: sort_key(&text), ..Cell::text(text) },
     }
+}
+
+/// What a figure is sorted by: its number, in its base unit; nothing for words.
+pub(super) fn sort_key(figure: &str) -> Option<f64> {
+    let plain: String = figure.chars().filter(|letter| !matches!(letter, '$' | ',' | '×' | '+')).collect();
+    let plain = plain.trim_start();
+    let end = plain
+        .find(|letter: char| !(letter.is_ascii_digit() || matches!(letter, '.' | '-' | 'e')))
+        .unwrap_or(plain.len());
+    let number: f64 = plain.get(..end)?.parse().ok()?;
+    let unit = plain.get(end..)?.split_whitespace().next().unwrap_or_default();
+    let scale = match unit {
+        "µs" => 1e-6,
+        "ms" => 1e-3,
+        "min" => 60.0,
+        "h" => 3_600.0,
+        _ => 1.0,
+    };
+    Some(number * scale)
 }

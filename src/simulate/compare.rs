@@ -46,6 +46,16 @@ pub fn compare(
     options: Options<'_>,
     progress: &dyn Progress,
 ) -> Result<Comparison, Error> {
+    if let Some(first) = scenarios.first() {
+        let has = |scenario: &Scenario| scenario.model.fleet.is_some();
+        if let Some(other) = scenarios.iter().find(|scenario| has(scenario) != has(first)) {
+            let (with, without) = if has(first) { (first, other) } else { (other, first) };
+            return Err(Error::Plan(format!(
+                "{} ({}) is a fleet and {} ({}) isn't: sessions that share something aren't the same sessions",
+                with.file, with.strategy, without.file, without.strategy
+            )));
+        }
+    }
     let mut answers: Vec<Answer> = Vec::new();
     for mut scenario in scenarios {
         pair_with(&mut scenario, answers.first())?;

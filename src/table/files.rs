@@ -74,7 +74,9 @@ impl Files {
 
     fn open(&mut self, folder: &Path, table: Name, ending: &str) -> Result<(PathBuf, File), Error> {
         let name = format!("{}.{ending}", table.stem());
-        let named = Named { hidden: folder.join(format!(".{name}.tmp")), path: folder.join(name) };
+        // two runs into one folder mustn't write one file
+        let hidden = folder.join(format!(".{name}.{}.tmp", std::process::id()));
+        let named = Named { hidden, path: folder.join(name) };
         let file = File::create(&named.hidden).map_err(|e| failed(&named.path, e))?;
         let path = named.path.clone();
         self.outs.push(named);

@@ -16,6 +16,41 @@ pub enum Cells {
     Text(Vec<Option<Arc<str>>>),
 }
 
+impl Cells {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Cells::Whole(values) => values.len(),
+            Cells::Number(values) => values.len(),
+            Cells::Flag(values) => values.len(),
+            Cells::Text(values) => values.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Keeps of the rows from number `kept` on those whose number in the file is a multiple of `step`; the first of them
+    /// is row `before` of the file.
+    pub(super) fn thin(&mut self, kept: usize, before: usize, step: usize) {
+        fn thin<T>(values: &mut Vec<T>, kept: usize, before: usize, step: usize) {
+            let mut row = 0;
+            values.retain(|_| {
+                row += 1;
+                row <= kept || (before + row - kept - 1).is_multiple_of(step)
+            });
+        }
+        match self {
+            Cells::Whole(values) => thin(values, kept, before, step),
+            Cells::Number(values) => thin(values, kept, before, step),
+            Cells::Flag(values) => thin(values, kept, before, step),
+            Cells::Text(values) => thin(values, kept, before, step),
+        }
+    }
+}
+
 /// A whole table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
@@ -40,16 +75,17 @@ impl Table {
         Self { columns: columns.collect(), metadata: Vec::new() }
     }
 
-    /// Reads a Parquet file that was written here: the columns with these names, or all.
+    /// Reads a Parquet file that was written here: the columns with these names, or all; of more than `most_rows` rows
+    /// every second, third and so on, so that memory stays bounded.
     ///
     /// # Errors
     /// Where it can't be read, or holds other things.
-    pub fn read(path: &Path, columns: Option<&[&str]>) -> Result<Self, Error> {
+    pub fn read(path: &Path, columns: Option<&[&str]>, most_rows: usize) -> Result<Self, Error> {
         let unreadable = |error: ::parquet::errors::ParquetError| Error::Read {
             path: path.to_owned(),
             source: std::io::Error::other(error.to_string()),
         };
-        let (columns, metadata) = parquet::read(path, columns).map_err(unreadable)?;
+        let (columns, metadata) = parquet::read(path, columns, most_rows).map_err(unreadable)?;
         Ok(Self { columns, metadata })
     }
 
@@ -60,12 +96,7 @@ impl Table {
 
     /// Its rows.
     pub fn rows(&self) -> usize {
-        self.columns.first().map_or(0, |(_, cells)| match cells {
-            Cells::Whole(values) => values.len(),
-            Cells::Number(values) => values.len(),
-            Cells::Flag(values) => values.len(),
-            Cells::Text(values) => values.len(),
-        })
+        self.columns.first().map_or(0, |(_, cells)| cells.len())
     }
 
     /// The column with this name.

@@ -1,7 +1,7 @@
 //! Results as tables: a row a session, a row a turn, a row a piece of a fleet's time.
 //!
-//! Rows are handed on while sessions are played ([`Rows`]), in the order of their numbers, so that memory stays flat and
-//! the same seed gives the same bytes. [`Files`] writes them as Parquet and CSV, [`Memory`] keeps them. The only room that
+//! Rows are handed on while sessions are played ([`Rows`]), so that memory stays flat: in the order of their numbers, of a
+//! fleet replication by replication in the order in which sessions end. So the same seed gives the same bytes. [`Files`] writes them as Parquet and CSV, [`Memory`] keeps them. The only room that
 //! knows Parquet and CSV.
 
 mod csv;

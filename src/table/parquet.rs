@@ -140,8 +140,8 @@ fn write_column(
 /// What a file holds: its columns by name, and its metadata.
 pub(super) type Read = (Vec<(String, Cells)>, Vec<(String, String)>);
 
-/// Reads a file: the columns with these names, or all.
-pub(super) fn read(path: &Path, wanted: Option<&[&str]>) -> Result<Read, ParquetError> {
+/// Reads a file: the columns with these names, or all; of more than `most` rows every second, third …
+pub(super) fn read(path: &Path, wanted: Option<&[&str]>, most: usize) -> Result<Read, ParquetError> {
     let reader = SerializedFileReader::new(File::open(path)?)?;
     let file = reader.metadata().file_metadata();
     let metadata = file.key_value_metadata().into_iter().flatten();
@@ -151,13 +151,20 @@ pub(super) fn read(path: &Path, wanted: Option<&[&str]>) -> Result<Read, Parquet
         .filter(|(_, column)| wanted.is_none_or(|wanted| wanted.contains(&column.name())))
         .map(|(index, column)| (index, column.name().to_owned(), Cells::of(column.physical_type())))
         .collect();
+    let all_rows = usize::try_from(file.num_rows()).unwrap_or_default();
+    let (step, mut before) = (all_rows.div_ceil(most.max(1)).max(1), 0);
     for group in 0..reader.num_row_groups() {
         let group = reader.get_row_group(group)?;
         let rows = usize::try_from(group.metadata().num_rows()).unwrap_or_default();
         for (index, _, cells) in &mut columns {
             let is_optional = group.metadata().column(*index).column_descr().max_def_level() > 0;
+            let kept = cells.len();
             read_column(group.get_column_reader(*index)?, rows, is_optional, cells)?;
+            if step > 1 {
+                cells.thin(kept, before, step);
+            }
         }
+        before += rows;
     }
     Ok((columns.into_iter().map(|(_, name, cells)| (name, cells)).collect(), metadata))
 }

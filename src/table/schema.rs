@@ -76,8 +76,10 @@ impl Schema {
     /// Of the sessions of some models: their own columns, then every metric that applies to one of them.
     pub fn sessions(models: &[&Model]) -> Self {
         let mut columns = vec![column("strategy", Kind::Text, STRATEGY)];
-        if models.iter().any(|model| model.fleet.is_some()) {
-            columns.push(column("replication", Kind::Whole, "The replication of the fleet, from 0"));
+        let fleets = models.iter().filter(|model| model.fleet.is_some()).count();
+        if fleets > 0 {
+            let replication = column("replication", Kind::Whole, "The replication of the fleet, from 0");
+            columns.push(Column { optional: fleets < models.len(), ..replication });
         }
         columns.push(column("session", Kind::Whole, SESSION));
         columns.push(column(
@@ -105,7 +107,7 @@ impl Schema {
 
     /// Of turns; nothing where there are none.
     pub fn turns(models: &[&Model]) -> Option<Self> {
-        if models.iter().any(|model| model.fleet.is_some() || model.herd.is_some()) {
+        if models.iter().all(|model| model.fleet.is_some() || model.herd.is_some()) {
             return None;
         }
         let mut columns = vec![
@@ -141,8 +143,8 @@ impl Schema {
         ];
         let priced = models.iter().filter(|model| model.tariff.is_some()).count();
         if priced > 0 {
-            let cost = "All that was requested since the turn before: its call, lost replies, summaries and pings, without tool \
-                        fees, $";
+            let cost = "All that the main agent requested since the turn before: its call, lost replies, summaries and pings, without \
+                        tool fees and other agents, $";
             for (name, about) in [("cost_usd", cost), ("cost_without_cache_usd", "The same without a cache, $")] {
                 columns.push(Column { optional: priced < models.len(), ..column(name, Kind::Number, about) });
             }

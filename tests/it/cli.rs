@@ -302,6 +302,7 @@ fn tables_fit_eighty_columns() {
         }
         let output = agent_sim_in(&arguments, "80");
         let text = out(&output);
+        assert!(output.status.success() && text.lines().count() > 10, "{command:?}: {}", err(&output));
         for line in text.lines() {
             assert!(line.chars().count() <= 80, "{command:?}: {line}");
         }
@@ -348,7 +349,21 @@ fn charts_are_drawn_again_from_the_tables() {
     }
     let none = agent_sim(&["plot", "scenarios"]);
     assert_eq!(none.status.code(), Some(2));
-    assert!(err(&none).contains("sessions.parquet can't be read"), "{}", err(&none));
+    assert!(err(&none).contains("scenarios is no folder of results"), "{}", err(&none));
+    // tables of another run aren't taken for this one's
+    let fleet = ["--set", "fleet.replications=2", "-o", &first];
+    assert!(agent_sim(&[&["run", "scenarios/fleet.toml"], &fleet[..]].concat()).status.success());
+    let single = agent_sim(&["run", "scenarios/fifty-turns.toml", "--sessions", "500", "-o", &first]);
+    let said = err(&single);
+    assert!(said.contains("fleet.parquet") && said.contains("come from an earlier run"), "{said}");
+    assert!(said.contains("cost-by-turn.svg") && !said.contains("wrote fleet"), "{said}");
+    // a fleet and single sessions can't be the same sessions
+    let scenario = folder.path().join("mixed.toml");
+    let text = "[session]\nturns = 2\n[[tools]]\nname = \"t\"\nlatency = \"1s\"\n[strategies.many.fleet]\narrivals = { poisson = { per_hour = 60 } }\n";
+    std::fs::write(&scenario, text).unwrap();
+    let mixed = agent_sim(&["compare", scenario.to_str().unwrap(), "-o", &again]);
+    assert_eq!(mixed.status.code(), Some(2));
+    assert!(err(&mixed).contains("aren't the same sessions"), "{}", err(&mixed));
 }
 
 #[test]
@@ -367,7 +382,7 @@ fn sweeps_and_budgets_draw_their_questions() {
     let picture = svg("sweep-tradeoff");
     assert!(picture.contains("duplicates_per_call") && picture.contains("1500ms"), "{picture}");
     let one = agent_sim(&[&timeouts[..], &figures[..2]].concat());
-    assert!(err(&one).contains("a trade-off is drawn of two figures"), "{}", err(&one));
+    assert!(one.stdout.is_empty() && err(&one).contains("a trade-off is drawn of two figures"), "{}", err(&one));
     let sized = agent_sim(&["budget", "scenarios/budget.toml", "--sessions", "2000", "-o", to]);
     assert!(sized.status.success(), "{}", err(&sized));
     assert!(svg("budget-stopped").contains("95 % through"));

@@ -32,7 +32,7 @@ fn frames_hold_the_answers_and_what_the_files_hold() {
     let files = Files::create(folder.path(), &Schema::all(&[&scenario.model]), false, &[]).unwrap();
     agent_sim::simulate::simulate(scenario, Options { tables: Some(&files), ..Options::default() }, &Silent).unwrap();
     files.finish().unwrap();
-    let file = Table::read(&folder.path().join("sessions.parquet"), None).unwrap();
+    let file = Table::read(&folder.path().join("sessions.parquet"), None, usize::MAX).unwrap();
     for (name, _) in &file.columns {
         if let Some(values) = file.numbers(name) {
             let column = sessions.column(name).unwrap();

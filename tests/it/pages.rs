@@ -12,12 +12,13 @@ fn page(text: &str, figures: Vec<Figure>) -> String {
 #[test]
 fn a_page_stands_alone_and_holds_nothing_raw() {
     let text = "title = \"<script>alert('x')</script> & co\"\n[session]\nturns = 3\noutput = 10\n\n# </pre><b>bold</b>\n[[tools]]\nname = \"a\\\"<i>\"\nlatency = { exponential = { mean = \"1s\" } }\n";
-    let spots = vec![(1, 2, "5 < 6 </script>".to_owned())];
+    let spots = vec![(1, 2, "5 < 6 </script> <!--<script>".to_owned())];
     let figure =
         Figure { question: "a < b?".to_owned(), svg: "<?xml?><svg width=\"800\" height=\"480\" ></svg>".into(), spots };
     let page = page(text, vec![figure]);
     assert!(!page.contains("<script>alert") && !page.contains("<b>bold") && !page.contains("<i>"), "raw markup");
     assert!(page.contains("&#60;script&#62;alert") && page.contains("a &lt; b?"));
+    assert!(!page.contains("<!--"));
     assert_eq!(page.matches("</script>").count(), 2, "a spot's text must not end the script that holds it");
     for outside in ["http://", "https://", "src=", "@import", "url("] {
         assert!(!page.replace("http://www.w3.org", "").contains(outside), "{outside}");
@@ -35,12 +36,16 @@ fn a_page_says_each_figure_as_the_report_does() {
     scenario.run.sessions = 2_000;
     let answer = answer(scenario);
     let page = html(&answer, Vec::new()).unwrap();
-    for (metric, _) in &answer.summary.metrics {
-        assert!(
-            page.contains(metric.quantity().name()) && page.contains(&metric.about().replace('\'', "&#39;")),
-            "{}",
-            metric.quantity().name()
-        );
+    for (metric, figures) in &answer.summary.metrics {
+        let (name, about) = (metric.quantity().name(), metric.about().replace('\'', "&#39;"));
+        let row =
+            page.split("<tr>").find(|row| row.contains(&format!(">{name}<"))).unwrap_or_else(|| panic!("no {name}"));
+        assert!(row.contains(&about), "{name}: {row}");
+        // sorted by the exact values, in the order of the columns
+        let sorts: Vec<f64> =
+            row.split("data-sort=\"").skip(1).map(|s| s.split('"').next().unwrap().parse().unwrap()).collect();
+        let wanted = [figures.mean.value, figures.quantile(0.5).unwrap().value, figures.quantile(0.99).unwrap().value];
+        assert_eq!([sorts[0], sorts[1], sorts[4]], wanted, "{name}");
     }
     for check in &answer.checks.checks {
         assert!(page.contains(check.id), "{}", check.id);
@@ -72,6 +77,17 @@ fn assumptions_are_what_is_written_and_what_holds_by_default() {
         assert_eq!((found.value.as_str(), found.is_default), (value, true), "{key}");
         assert!(!found.about.is_empty(), "{key}");
     }
+    // what a preset or a herd decides isn't a default
+    let preset = scenario_with(text, &["retry=\"anthropic-sdk\""]).assumptions();
+    assert!(!preset.iter().any(|a| a.is_default && a.key.starts_with("retry.")), "{preset:?}");
+    let herd = shipped_scenario("herd.toml", None).assumptions();
+    assert!(!herd.iter().any(|a| a.key == "retry.attempts" || a.key.starts_with("session.")), "{herd:?}");
+    let fleet = shipped_scenario("fleet.toml", None).assumptions();
+    let by_default = |key: &str| fleet.iter().find(|a| a.key == key && a.is_default).map(|a| a.value.clone());
+    assert_eq!(
+        (by_default("cache.prefix_lifetime"), by_default("fleet.limits.burst")),
+        (None, Some("\"1m\"".to_owned()))
+    );
     let mut keys: Vec<&str> = all.iter().map(|a| a.key.as_str()).collect();
     keys.sort_unstable();
     assert!(keys.windows(2).all(|pair| pair[0] != pair[1]), "a key stands twice");

@@ -126,9 +126,9 @@ pub fn question(stem: &str) -> String {
     .to_owned()
 }
 
-/// Curves of more rows are drawn from every second, third and so on of them, so that memory stays flat; figures beside them
+/// Curves of more rows a way are drawn from every second, third and so on of them, so that memory stays flat; figures beside them
 /// are the report's.
-const MOST_ROWS: usize = 1_000_000;
+const MOST_ROWS: usize = 250_000;
 
 /// Later calls aren't drawn.
 const MOST_CALLS: usize = 100_000;
@@ -162,7 +162,11 @@ impl Results {
             return Err(Error::NoResults(folder.to_owned()));
         }
         let columns = ["strategy", "cost_usd", "latency_s", "herd_calls", "herd_time_s"];
-        let sessions = Table::read(&path(Name::Sessions), Some(&columns), MOST_ROWS)?;
+        let ways = Table::about_file(&path(Name::Sessions), "agent-sim.ways")?.unwrap_or_default();
+        // one way needs no names
+        let first = usize::from(ways.lines().count() == 1);
+        let most_rows = MOST_ROWS * ways.lines().count().max(1);
+        let sessions = Table::read(&path(Name::Sessions), Some(&columns[first..]), most_rows)?;
         let about = |key: &str| sessions.about(key).unwrap_or_default().to_owned();
         let (title, command) = (about("agent-sim.title"), about("agent-sim.command"));
         let report = folder.join(format!("{}.json", if command == "compare" { "compare" } else { "report" }));
@@ -173,11 +177,11 @@ impl Results {
         let read = |name: Name, columns: Option<&[&str]>| {
             let path = path(name);
             // a table of an earlier run says so of itself
-            let table = path.exists().then(|| Table::read(&path, columns, MOST_ROWS)).transpose()?;
+            let table = path.exists().then(|| Table::read(&path, columns, usize::MAX)).transpose()?;
             Ok::<_, Error>(table.filter(|table| table.about("agent-sim.run") == sessions.about("agent-sim.run")))
         };
         let (turns, fleet) = (read(Name::Turns, Some(&columns))?, read(Name::Fleet, None)?);
-        let ways = about("agent-sim.ways").lines().map(Arc::from).collect();
+        let ways = ways.lines().map(Arc::from).collect();
         Ok(Self { title, compares: command == "compare", report: json, ways, sessions, turns, fleet })
     }
 
@@ -462,7 +466,8 @@ impl Results {
 
 /// The values of a column in the rows of a way.
 fn of_way(table: &Table, column: &str, way: &str) -> Vec<f64> {
-    let (Some(values), Some(ways)) = (table.numbers(column), table.texts("strategy")) else { return Vec::new() };
+    let Some(values) = table.numbers(column) else { return Vec::new() };
+    let Some(ways) = table.texts("strategy") else { return values.into_iter().flatten().collect() };
     let own = values.into_iter().zip(ways).filter(|(_, own)| own.as_deref() == Some(way));
     own.filter_map(|(value, _)| value).collect()
 }

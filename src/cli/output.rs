@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::Which;
 use crate::chart::{self, Drawing, Results};
+use crate::engine;
 use crate::report::{Figure, Style};
 use crate::scenario::Scenario;
 use crate::simulate::{Answer, Options};
@@ -120,12 +121,17 @@ impl Folder {
         let results = Results::read(&self.path)?;
         let mut figures = Vec::new();
         let drawings = results.drawings();
-        for (stem, drawing) in &drawings {
+        // pictures of the page and files, on all cores
+        let drawn = engine::map(&drawings, |(stem, drawing)| -> Result<(Figure, Vec<PathBuf>), Error> {
             let (svg, spots) = drawing.svg()?;
-            figures.push(Figure { question: chart::question(stem), svg, spots: spots.0 });
+            Ok((Figure { question: chart::question(stem), svg, spots: spots.0 }, drawing.write(&self.path, stem)?))
+        });
+        for drawn in drawn {
+            let (figure, written) = drawn?;
+            figures.push(figure);
+            self.add(written);
         }
         self.write("report.html", &page(figures)?)?;
-        self.draw_all(&drawings)?;
         let stale = self.left_from_earlier(&["sessions", "turns", "fleet"], &["parquet", "csv"]);
         self.close_with(stale, &chart::STEMS);
         Ok(())

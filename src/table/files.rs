@@ -62,7 +62,9 @@ impl Files {
             outs.push(Out { table: schema.table, parquet: (writer, named.0), csv });
         }
         let (sender, receiver) = sync_channel(WAITING);
-        files.thread = Some(std::thread::spawn(move || write(outs, &receiver)));
+        let writer = std::thread::Builder::new().name("tables".to_owned());
+        let thread = writer.spawn(move || write(outs, &receiver));
+        files.thread = Some(thread.map_err(|error| Error::Threads(error.to_string()))?);
         files.sender = Some(sender);
         Ok(files)
     }

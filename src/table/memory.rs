@@ -89,6 +89,14 @@ impl Table {
         Ok(Self { columns, metadata })
     }
 
+    /// What a file says under a key, without its rows.
+    ///
+    /// # Errors
+    /// Where it can't be read.
+    pub fn about_file(path: &Path, key: &str) -> Result<Option<String>, Error> {
+        Ok(Self::read(path, Some(&[]), 1)?.about(key).map(str::to_owned))
+    }
+
     /// What its file says under a key.
     pub fn about(&self, key: &str) -> Option<&str> {
         self.metadata.iter().find(|(own, _)| own == key).map(|(_, value)| value.as_str())

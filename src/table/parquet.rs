@@ -126,8 +126,15 @@ fn write_column(
             for piece in pieces {
                 let texts: Vec<&str> = (0..piece.len()).map(|row| piece.text(row)).collect();
                 let levels = levels(texts.len(), optional, |row| !texts[row].is_empty());
-                let there = texts.iter().filter(|text| !(optional && text.is_empty()));
-                let there: Vec<ByteArray> = there.map(|text| ByteArray::from(*text)).collect();
+                let mut there: Vec<ByteArray> = Vec::with_capacity(texts.len());
+                let mut last = ("", ByteArray::from(""));
+                for text in texts.iter().filter(|text| !(optional && text.is_empty())) {
+                    // most rows repeat the one before, and share its bytes
+                    if last.0 != *text {
+                        last = (text, ByteArray::from(*text));
+                    }
+                    there.push(last.1.clone());
+                }
                 out.write_batch(&there, levels.as_deref(), None)?;
             }
             out.write_batch(&[], Some(&nothing), None)?;

@@ -20,7 +20,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for strategy in sessions.partition_by_stable(["strategy"], true)? {
         let name = strategy.column("strategy")?.str()?.get(0).unwrap_or_default().to_owned();
         let cost = strategy.column("cost_usd")?.f64()?.mean().unwrap_or_default();
-        let p99 = strategy.column("latency_s")?.f64()?.quantile(0.99, QuantileMethod::Higher)?.unwrap_or_default();
+        let p99 =
+            strategy.column("latency_s")?.f64()?.quantile(0.99, QuantileMethod::Equiprobable)?.unwrap_or_default();
         println!("{name:<10} ${cost:.4} a session, one in a hundred takes longer than {p99:.0} s");
     }
     Ok(())

@@ -85,6 +85,9 @@ pub enum Error {
         "`{0}` holds single sessions side by side, and the sessions of a fleet aren't single; `run`, `check`, `compare` and `plan` play a fleet"
     )]
     NotOfFleets(&'static str),
+    /// A file in the place of a folder.
+    #[error("{} is a file; -o needs a folder, which is made where there is none", .0.display())]
+    NoFolder(PathBuf),
     /// A folder without results.
     #[error("{} is no folder of results: `run -o` and `compare -o` write what is drawn here; the charts of sweep, plan and budget are drawn by those commands", .0.display())]
     NoResults(PathBuf),
@@ -130,6 +133,7 @@ impl Error {
             | Error::Solve(_)
             | Error::Plan(_)
             | Error::NoResults(_)
+            | Error::NoFolder(_)
             | Error::NotOfFleets(_)
             | Error::Budget(_)
             | Error::Reserve(_)

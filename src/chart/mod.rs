@@ -7,6 +7,7 @@ mod budget;
 mod costs;
 mod heat;
 mod latency;
+mod over_time;
 mod plan;
 mod results;
 mod scale;

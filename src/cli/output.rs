@@ -52,6 +52,9 @@ pub(super) struct Folder {
 impl Folder {
     pub fn open(path: &Path) -> Result<Self, Error> {
         let failed = |source| Error::Write { path: path.to_owned(), source };
+        if path.is_file() {
+            return Err(Error::NoFolder(path.to_owned()));
+        }
         std::fs::create_dir_all(path).map_err(failed)?;
         let probe = path.join(".agent-sim-can-write");
         std::fs::write(&probe, b"").map_err(failed)?;
@@ -103,6 +106,7 @@ impl Folder {
             for path in &hidden {
                 let _ = std::fs::remove_file(path);
             }
+            anstream::eprintln!("stopped; nothing of this run is in the folder");
             std::process::exit(STOPPED);
         });
         Ok(files)
@@ -132,7 +136,9 @@ impl Folder {
             self.add(written);
         }
         self.write("report.html", &page(figures)?)?;
-        let stale = self.left_from_earlier(&["sessions", "turns", "fleet"], &["parquet", "csv"]);
+        let mut stale = self.left_from_earlier(&["sessions", "turns", "fleet"], &["parquet", "csv"]);
+        let reports = ["report", "compare", "sweep", "plan", "budget"];
+        stale.extend(self.left_from_earlier(&reports, &["md", "json", "csv"]));
         self.close_with(stale, &chart::STEMS);
         Ok(())
     }

@@ -76,7 +76,7 @@ pub fn budget_terminal(sizing: &Sizing, style: Style) -> String {
             amount(overshoot_usd.map(|(_, most)| most)),
         ]);
     }
-    let _ = writeln!(out, "{grid}");
+    let _ = writeln!(out, "{}", style.whole_words(grid));
     let note = "Checked before each call, whose worst case has to fit, no session passes its budget: what it has spent by then is lost\nunless the partial result is of use; \"of\" is what those sessions would have cost. Checked after, the last call may pass it.";
     let _ = writeln!(out, "{}", style.faint(note));
     let _ = writeln!(out, "\n{}", style.heading("Head-room"));
@@ -84,7 +84,7 @@ pub fn budget_terminal(sizing: &Sizing, style: Style) -> String {
     for OutputRow { max_output, p99_usd, head_room } in &sizing.outputs {
         grid.add_row([whole(*max_output), money(*p99_usd), money(head_room.value)]);
     }
-    let _ = writeln!(out, "{grid}");
+    let _ = writeln!(out, "{}", style.whole_words(grid));
     let note = "What a reservation sets aside and most calls don't use, on average over the sessions. A smaller bound wastes less, and\ncuts longer outputs.";
     let _ = writeln!(out, "{}", style.faint(note));
     let _ = writeln!(out, "\n{}", style.heading("Side by side without reservations"));
@@ -98,7 +98,7 @@ pub fn budget_terminal(sizing: &Sizing, style: Style) -> String {
             amount(beyond_usd.map(|(_, most)| most)),
         ]);
     }
-    let _ = writeln!(out, "{grid}");
+    let _ = writeln!(out, "{}", style.whole_words(grid));
     let note = "So many sessions begin together and share a budget, of so many median costs if none is given. Each looks before a call\nwhether anything is left, and doesn't see what the others' calls in flight will cost. With reservations none is passed.\nTool fees apart.";
     let _ = writeln!(out, "{}", style.faint(note));
     if let Some(text) = price_sentence(scenario) {

@@ -30,7 +30,7 @@ pub fn checks_text(answer: &Answer, style: Style) -> String {
             ]);
         }
         // painted afterwards: the table counts escape sequences as width
-        let _ = writeln!(out, "{}", table.to_string().replace("DISAGREES", &style.bad("DISAGREES")));
+        let _ = writeln!(out, "{}", style.whole_words(table).to_string().replace("DISAGREES", &style.bad("DISAGREES")));
         let _ = writeln!(
             out,
             "{}",

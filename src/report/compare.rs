@@ -114,6 +114,14 @@ fn round_up(n: u64) -> u64 {
     n.div_ceil(step) * step
 }
 
+/// The difference of a percentile: it may be the same however sessions are drawn again, and yet not in every session.
+fn quantile_cell(unit: Unit, estimate: &Estimate) -> String {
+    if estimate.se > 0.0 || estimate.value == 0.0 {
+        return cell(unit, estimate);
+    }
+    format!("{}\nin every resample", signed(unit, estimate.value))
+}
+
 fn cell(unit: Unit, estimate: &Estimate) -> String {
     let text = signed(unit, estimate.value);
     let mark = if is_decided(estimate) || estimate.se <= 0.0 { "" } else { " ?" };
@@ -151,7 +159,8 @@ pub(super) fn metric_rows(comparison: &Comparison, metric: Metric) -> Vec<[Strin
         for (place, p) in [(5, 0.5), (6, 0.99)] {
             if let Some(quantile) = paired.quantiles.iter().find(|q| (q.p - p).abs() < 1e-9) {
                 let mark = if quantile.too_few { "\ntoo few sessions" } else { "" };
-                row[place] = if mark.is_empty() { cell(unit, &quantile.difference) } else { format!("–{mark}") };
+                row[place] =
+                    if mark.is_empty() { quantile_cell(unit, &quantile.difference) } else { format!("–{mark}") };
             }
         }
         rows.push(row);
@@ -242,7 +251,7 @@ pub fn compare_terminal(comparison: &Comparison, style: Style) -> String {
         for (way, bill, difference) in months {
             table.add_row([way, bill, difference]);
         }
-        let _ = writeln!(out, "{table}");
+        let _ = writeln!(out, "{}", style.whole_words(table));
     }
     for metric in metrics(comparison) {
         let (title, less) = metric_title(metric);
@@ -252,7 +261,7 @@ pub fn compare_terminal(comparison: &Comparison, style: Style) -> String {
         for row in metric_rows(comparison, metric) {
             table.add_row(row);
         }
-        let _ = writeln!(out, "{table}");
+        let _ = writeln!(out, "{}", style.whole_words(table));
     }
     let _ = writeln!(
         out,

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, presets};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, Width, presets};
 
 use super::Style;
 
@@ -21,6 +21,31 @@ impl Style {
         for index in right {
             if let Some(column) = table.column_mut(index) {
                 column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+        table
+    }
+
+    /// A table whose words stay whole: a column is at least as wide as its longest word, where the width allows it.
+    pub(super) fn whole_words(self, mut table: Table) -> Table {
+        if self.width == usize::MAX {
+            return table;
+        }
+        let mut longest = vec![0; table.column_count()];
+        for row in table.header().into_iter().chain(table.row_iter()) {
+            for (column, cell) in longest.iter_mut().zip(row.cell_iter()) {
+                let content = cell.content();
+                let words = content.split_whitespace().map(textwrap::core::display_width);
+                *column = words.chain([*column]).max().unwrap_or(0);
+            }
+        }
+        // one more on each side, and a blank at the end
+        let needed: usize = longest.iter().map(|word| word + 2).sum();
+        if needed <= self.width {
+            for (index, word) in longest.into_iter().enumerate() {
+                if let (Some(column), Ok(word)) = (table.column_mut(index), u16::try_from(word + 2)) {
+                    column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(word)));
+                }
             }
         }
         table

@@ -168,7 +168,7 @@ pub(super) fn terminal(out: &mut String, answer: &Answer, fleet: &FleetSummary, 
     for station in &fleet.stations {
         stations.add_row(station_cells(answer, station));
     }
-    let _ = writeln!(out, "{stations}");
+    let _ = writeln!(out, "{}", style.whole_words(stations));
     let note = "Utilisation: the share of the places that is taken, or the calls under way where there is no limit. Waits: of calls whose turn came.";
     let _ = writeln!(out, "{}", style.faint(note));
     for text in failures(answer, fleet) {
@@ -180,7 +180,7 @@ pub(super) fn terminal(out: &mut String, answer: &Answer, fleet: &FleetSummary, 
         for limit in &fleet.limits {
             limits.add_row(limit_cells(limit));
         }
-        let _ = writeln!(out, "{limits}");
+        let _ = writeln!(out, "{}", style.whole_words(limits));
         if let Some(tier) = &answer.scenario.tier {
             let _ = writeln!(out, "{}", style.faint(&tier_text(tier)));
         }

@@ -85,7 +85,7 @@ pub fn fleets_terminal(comparison: &FleetComparison, style: Style) -> String {
     for line in lines(comparison) {
         rows.add_row(line);
     }
-    let _ = writeln!(out, "{rows}");
+    let _ = writeln!(out, "{}", style.whole_words(rows));
     let note = "Differences with their 95 % intervals, replication by replication; those of shares are in percentage points. ?  zero lies within: undecided; beside a percentile: too few sessions beyond it.";
     let _ = writeln!(out, "{}", style.faint(note));
     for way in &comparison.ways {

@@ -62,7 +62,8 @@ pub fn count(x: f64) -> String {
 
 /// A share: `2.02 %`, with at least three digits.
 pub fn percent(share: f64) -> String {
-    let x = share * 100.0;
+    // shares that come about in different ways are written alike
+    let x = (share * 1e12).round() / 1e10;
     if x == 0.0 || (100.0 - x).abs() < 1e-9 {
         return format!("{x:.0} %");
     }

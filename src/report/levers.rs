@@ -206,7 +206,7 @@ pub fn levers_terminal(ranking: &Ranking, style: Style) -> String {
         for (index, place) in places.iter().enumerate() {
             grid.add_row(row(ranking, index, *place));
         }
-        let _ = writeln!(out, "{grid}");
+        let _ = writeln!(out, "{}", style.whole_words(grid));
         let note = "Under each figure its 95 % interval, of the same sessions; minus is dearer or slower. ?  undecided.\nWhat is on already shows what it brings. Savings of several levers don't add up. What takes something away, or lets fewer\nsessions or calls end well, isn't called first.";
         let _ = writeln!(out, "{}", style.faint(note));
         let _ = writeln!(out, "\n{}", style.heading("How to pull them"));

@@ -158,7 +158,7 @@ pub fn plan_terminal(plan: &Plan, style: Style) -> String {
         cells.push(verdict(point).to_owned());
         rows.add_row(cells);
     }
-    let _ = writeln!(out, "\n{rows}");
+    let _ = writeln!(out, "\n{}", style.whole_words(rows));
     let note = "In brackets 95 % intervals over replications. ?  the interval reaches over the bound, or too few sessions lie beyond the percentile.";
     let _ = writeln!(out, "{}", style.faint(note));
     for point in plan.points.iter().filter(|point| point.unstable.is_some()).take(1) {

@@ -62,7 +62,7 @@ pub fn price_table(sheet: &Sheet, as_of: Option<Date>, style: Style) -> String {
         as_of.unwrap_or(sheet.date()),
         sheet_line(sheet)
     );
-    format!("{table}\n{}\n", style.faint(&foot))
+    format!("{}\n{}\n", style.whole_words(table), style.faint(&foot))
 }
 
 /// One model: every dated row, with source and notes.
@@ -184,7 +184,7 @@ pub fn price_changes(imported: &Imported, sheet: &Sheet, as_of: Option<Date>, st
         whole(new.len() as u64)
     );
     if different > 0 {
-        let _ = writeln!(out, "{changes}");
+        let _ = writeln!(out, "{}", style.whole_words(changes));
         let _ = writeln!(out, "{}", style.faint("$ per million tokens; long prompts: input / output / read / write"));
     }
     if !new.is_empty() {

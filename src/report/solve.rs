@@ -204,7 +204,7 @@ pub fn solve_terminal(solution: &Solution, style: Style) -> String {
             difference(solution, point),
         ]);
     }
-    let _ = writeln!(out, "{grid}");
+    let _ = writeln!(out, "{}", style.whole_words(grid));
     let how = match solution.question.statistic() {
         Some(Statistic::Rate(_) | Statistic::TurnMean(_) | Statistic::TurnQuantile(..)) => {
             "In brackets the 95 % interval, the two sides' own added up: it is rather too wide than too narrow."

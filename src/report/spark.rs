@@ -36,7 +36,8 @@ pub(super) fn calls(answer: &Answer, columns: usize) -> Option<String> {
         return None;
     }
     let ends = format!("{} … {}", money(*costs.first()?), money(*costs.last()?));
-    Some(format!("{}  {ends} in {} calls", bars(&thinned(&costs, columns)), costs.len()))
+    let fees = if answer.summary.metric("cost_tools_usd").is_some() { ", without tool fees" } else { "" };
+    Some(format!("{}  {ends} in {} calls{fees}", bars(&thinned(&costs, columns)), costs.len()))
 }
 
 /// How far apart sessions are: a bar for each of equal steps between the percentiles 0.5 and 99.5.
@@ -66,5 +67,5 @@ pub(super) fn spread(answer: &Answer, quantity: Quantity, columns: usize) -> Opt
         .collect();
     let shown = if quantity == Quantity::CostUsd { money } else { seconds };
     let steps = if by_ratio { ", log scale" } else { "" };
-    Some(format!("{}  {} … {}{steps}", bars(&counts), shown(low), shown(high)))
+    Some(format!("{}  {} … {}{steps}, 99 % of all", bars(&counts), shown(low), shown(high)))
 }

@@ -88,7 +88,7 @@ pub fn sweep_terminal(sweep: &Sweep, style: Style) -> String {
         }
         grid.add_row(row);
     }
-    let _ = writeln!(out, "{grid}");
+    let _ = writeln!(out, "{}", style.whole_words(grid));
     let _ = writeln!(
         out,
         "{}",

@@ -76,8 +76,9 @@ pub fn terminal(answer: &Answer, style: Style) -> String {
                     line(&mut out, label, &with_interval(Unit::Usd, &metric.mean));
                 }
             }
+            let calls = if scenario.model.has_agents() { "main agent's calls" } else { "call by call" };
             let pictures = [
-                ("call by call", super::spark::calls(answer, style.left_of(30, 60).max(10))),
+                (calls, super::spark::calls(answer, style.left_of(30, 60).max(10))),
                 ("session by session", super::spark::spread(answer, Quantity::CostUsd, style.left_of(30, 60).max(10))),
             ];
             for (label, picture) in pictures {
@@ -107,6 +108,13 @@ pub fn terminal(answer: &Answer, style: Style) -> String {
         }
         if rows.len() > 1 {
             bars(&mut out, &rows, style);
+        }
+        if let Some(queue) = summary.metric("queue_s").filter(|queue| queue.max > 0.0) {
+            let text = format!(
+                "Waits for a free place: {} a session, summed over calls.",
+                with_interval(Unit::Seconds, &queue.mean)
+            );
+            let _ = writeln!(out, "  {}", style.faint(&text));
         }
         if let Some(think) = summary.metric("think_s") {
             let text = format!(
@@ -299,7 +307,7 @@ fn agents(out: &mut String, answer: &Answer, style: Style) {
         cells.extend([cost, share, row.duration, row.warm]);
         table.add_row(cells);
     }
-    let _ = writeln!(out, "{table}");
+    let _ = writeln!(out, "{}", style.whole_words(table));
     let _ = writeln!(
         out,
         "{}",
@@ -323,7 +331,7 @@ fn definitions(out: &mut String, answer: &Answer, style: Style) {
         cells.extend(row.cells.map(|lines| lines.join("\n")));
         table.add_row(cells);
     }
-    let _ = writeln!(out, "{table}");
+    let _ = writeln!(out, "{}", style.whole_words(table));
     let _ = writeln!(out, "{}", style.faint(&loading_note(answer)));
 }
 

@@ -175,7 +175,16 @@ pub(super) fn time_shares(answer: &Answer) -> Vec<Part> {
         ("model, writing", times.writing_s),
         ("model, summaries", times.compaction_s),
         ("searches for tools", times.searches_s),
-        (if answer.scenario.model.has_agents() { "tools and other agents" } else { "tools" }, times.tools_s),
+        (
+            if answer.scenario.model.has_agents() {
+                "tools and other agents"
+            } else if answer.scenario.model.phase.tools.iter().any(|tool| tool.station.is_some()) {
+                "tools, and waits for their turn"
+            } else {
+                "tools"
+            },
+            times.tools_s,
+        ),
         ("retries: failed attempts and waits", times.retries_s),
         ("waiting for the model's turn", times.queue_s),
         ("people who are asked for approval", times.people_s),

@@ -7,7 +7,7 @@ use plotters::prelude::*;
 
 use super::{BLUE, Chart, FONT, GREY, LIGHT, ORANGE, Outcome, Spots, axis, legend, titled};
 use crate::report::{money, percent, whole};
-use crate::stats::quantile_name;
+use crate::stats::{differ_by_magnitudes, quantile_name, steps};
 
 /// "What does each call of a session cost, with the cache and without?"
 #[derive(Debug, Clone)]
@@ -91,7 +91,7 @@ pub struct CostDistribution {
 }
 
 /// Bars of the histogram.
-const BINS: u32 = 60;
+const BINS: usize = 60;
 
 impl CostDistribution {
     /// Of the cost of sessions, $, of `sessions` in all; `None` where all cost the same. The last half percent is cut off,
@@ -106,27 +106,16 @@ impl CostDistribution {
         let cut = cut.max(2).min(sorted.len());
         // sessions that differ by orders of magnitude need a logarithmic axis, without the cheapest half percent
         let first = sorted.len() / 200;
-        let logarithmic = sorted[first] > 0.0 && sorted[cut - 1] / sorted[first] > 30.0;
+        let logarithmic = differ_by_magnitudes(sorted[first], sorted[cut - 1]);
         let first = if logarithmic { first } else { 0 };
         let shown = sorted.get(first..cut)?;
         let (low, high) = (*shown.first()?, *shown.last()?);
         if high <= low {
             return None;
         }
-        let edge = |share: f64| {
-            if logarithmic { low * (high / low).powf(share) } else { low + (high - low) * share }
-        };
-        let edges: Vec<f64> = (0..=BINS).map(|i| edge(f64::from(i) / f64::from(BINS))).collect();
         let n = sorted.len() as f64;
-        let below = |x: f64| shown.partition_point(|value| *value < x);
-        let bars = edges
-            .windows(2)
-            .enumerate()
-            .map(|(i, pair)| {
-                let to = if i + 1 == BINS as usize { shown.len() } else { below(pair[1]) };
-                (pair[0], pair[1], (to - below(pair[0])) as f64 / n)
-            })
-            .collect();
+        let bars = steps(shown, BINS, logarithmic).into_iter().map(|(from, to, count)| (from, to, count as f64 / n));
+        let bars = bars.collect();
         let marks = marks.into_iter().map(|(p, usd)| (quantile_name(p), usd)).collect();
         // of all sessions, where these are every second or third of them
         let all = |some: usize| whole((some as f64 * sessions as f64 / n).round() as u64);

@@ -66,19 +66,36 @@ pub trait Chart {
     fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>, spots: &mut Spots) -> Outcome<DB>;
 }
 
+/// A picture that was written.
+#[derive(Debug)]
+pub struct Drawn {
+    /// Its files.
+    pub files: Vec<PathBuf>,
+    /// What the SVG holds, and its spots.
+    pub svg: String,
+    /// See `svg`.
+    pub spots: Spots,
+}
+
 /// Writes `stem.svg`, and `stem.png` where the feature is on; returns what was written.
 ///
 /// # Errors
 /// Where a file can't be drawn or written.
 pub fn write(chart: &impl Chart, folder: &Path, stem: &str) -> Result<Vec<PathBuf>, Error> {
+    Ok(write_drawn(chart, folder, stem)?.files)
+}
+
+/// The same, with the picture at hand.
+fn write_drawn(chart: &impl Chart, folder: &Path, stem: &str) -> Result<Drawn, Error> {
     register_font();
-    let mut written = Vec::new();
-    let svg = folder.join(format!("{stem}.svg"));
+    let (mut svg, mut spots) = (String::new(), Spots::default());
+    let path = folder.join(format!("{stem}.svg"));
     {
-        let area = SVGBackend::new(&svg, SIZE).into_drawing_area();
-        chart.draw(&area, &mut Spots::default()).and_then(|()| area.present()).map_err(|e| failed(&svg, &e))?;
+        let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
+        chart.draw(&area, &mut spots).and_then(|()| area.present()).map_err(|e| failed(&path, &e))?;
     }
-    written.push(svg);
+    std::fs::write(&path, &svg).map_err(|e| failed(&path, &e))?;
+    let mut files = vec![path];
     #[cfg(feature = "png")]
     {
         let png = folder.join(format!("{stem}.png"));
@@ -86,23 +103,9 @@ pub fn write(chart: &impl Chart, folder: &Path, stem: &str) -> Result<Vec<PathBu
             let area = BitMapBackend::new(&png, SIZE).into_drawing_area();
             chart.draw(&area, &mut Spots::default()).and_then(|()| area.present()).map_err(|e| failed(&png, &e))?;
         }
-        written.push(png);
+        files.push(png);
     }
-    Ok(written)
-}
-
-/// The picture as SVG, and its spots.
-///
-/// # Errors
-/// Where it can't be drawn.
-pub fn svg(chart: &impl Chart) -> Result<(String, Spots), Error> {
-    register_font();
-    let (mut text, mut spots) = (String::new(), Spots::default());
-    {
-        let area = SVGBackend::with_string(&mut text, SIZE).into_drawing_area();
-        chart.draw(&area, &mut spots).and_then(|()| area.present()).map_err(|e| failed(Path::new("a chart"), &e))?;
-    }
-    Ok((text, spots))
+    Ok(Drawn { files, svg, spots })
 }
 
 fn failed(path: &Path, error: &dyn std::fmt::Display) -> Error {

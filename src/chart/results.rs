@@ -1,12 +1,14 @@
 //! The charts of a folder of results, from its tables and its report alone.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::over_time::fleet_drawings;
-use super::{CostByTurn, CostDistribution, MoneyBySource, Spots, SweepLines, TailCurve, Way, WaysSideBySide};
+use super::{
+    CostByTurn, CostDistribution, Drawn, MoneyBySource, SweepLines, TailCurve, Way, WaysSideBySide, write_drawn,
+};
 use crate::Error;
 use crate::report::{count, money, seconds, whole};
 use crate::stats::quantile_ranks;
@@ -39,33 +41,18 @@ pub enum Drawing {
 }
 
 impl Drawing {
-    /// Writes it as [`super::write`] does.
+    /// Writes it as [`super::write`] does, and keeps the picture at hand.
     ///
     /// # Errors
     /// Where a file can't be drawn or written.
-    pub fn write(&self, folder: &Path, stem: &str) -> Result<Vec<PathBuf>, Error> {
+    pub fn write(&self, folder: &Path, stem: &str) -> Result<Drawn, Error> {
         match self {
-            Drawing::CostByTurn(chart) => super::write(chart, folder, stem),
-            Drawing::Money(chart) => super::write(chart, folder, stem),
-            Drawing::Distribution(chart) => super::write(chart, folder, stem),
-            Drawing::Tail(chart) => super::write(chart, folder, stem),
-            Drawing::Ways(chart) => super::write(chart, folder, stem),
-            Drawing::Lines(chart) => super::write(chart, folder, stem),
-        }
-    }
-
-    /// The picture as SVG, and its spots.
-    ///
-    /// # Errors
-    /// Where it can't be drawn.
-    pub fn svg(&self) -> Result<(String, Spots), Error> {
-        match self {
-            Drawing::CostByTurn(chart) => super::svg(chart),
-            Drawing::Money(chart) => super::svg(chart),
-            Drawing::Distribution(chart) => super::svg(chart),
-            Drawing::Tail(chart) => super::svg(chart),
-            Drawing::Ways(chart) => super::svg(chart),
-            Drawing::Lines(chart) => super::svg(chart),
+            Drawing::CostByTurn(chart) => write_drawn(chart, folder, stem),
+            Drawing::Money(chart) => write_drawn(chart, folder, stem),
+            Drawing::Distribution(chart) => write_drawn(chart, folder, stem),
+            Drawing::Tail(chart) => write_drawn(chart, folder, stem),
+            Drawing::Ways(chart) => write_drawn(chart, folder, stem),
+            Drawing::Lines(chart) => write_drawn(chart, folder, stem),
         }
     }
 }
@@ -183,11 +170,6 @@ impl Results {
         let (turns, fleet) = (read(Name::Turns, Some(&columns))?, read(Name::Fleet, None)?);
         let ways = ways.lines().map(Arc::from).collect();
         Ok(Self { title, compares: command == "compare", report: json, ways, sessions, turns, fleet })
-    }
-
-    /// The scenario's title.
-    pub fn title(&self) -> &str {
-        &self.title
     }
 
     /// Every chart with the stem of its files, in the order of the questions.

@@ -105,10 +105,7 @@ impl Compare {
         if let Some(mut folder) = folder {
             folder.write("compare.json", &json()?)?;
             folder.write("compare.md", &report::compare_markdown(&comparison))?;
-            let page = |figures| {
-                report::compare_html(&comparison, figures).map_err(|error| Error::Output(std::io::Error::other(error)))
-            };
-            folder.finish(tables, false, &page)?;
+            folder.finish(tables, false, &|figures| report::compare_html(&comparison, figures))?;
         }
         print(&match (self.markdown, self.format) {
             (true, _) | (_, Format::Markdown) => report::compare_markdown(&comparison),

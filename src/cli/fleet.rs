@@ -82,10 +82,7 @@ pub(super) fn compare(which: &Which, scenarios: Vec<Scenario>, held: &Held<'_>) 
     if let Some(mut folder) = folder {
         folder.write("compare.json", &report::fleets_json(&comparison).map_err(|e| Error::Output(e.into()))?)?;
         folder.write("compare.md", &report::fleets_markdown(&comparison))?;
-        let page = |figures| {
-            report::fleets_html(&comparison, figures).map_err(|error| Error::Output(std::io::Error::other(error)))
-        };
-        folder.finish(tables, false, &page)?;
+        folder.finish(tables, false, &|figures| report::fleets_html(&comparison, figures))?;
     }
     print(&match held.format {
         Format::Markdown => report::fleets_markdown(&comparison),

@@ -4,12 +4,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use super::Which;
-use crate::chart::{self, Drawing, Results};
+use crate::chart::{self, Drawing, Drawn, Results};
 use crate::engine;
 use crate::report::{Figure, Style};
 use crate::scenario::Scenario;
 use crate::simulate::{Answer, Options};
-use crate::table::{Files, Schema, Sink};
+use crate::table::{Files, Schema, Sink, hidden};
 use crate::{Error, report};
 
 /// Prints to standard output; escape sequences are dropped where nobody would see them (a pipe, `NO_COLOR`).
@@ -70,7 +70,7 @@ impl Folder {
     pub fn write(&mut self, name: &str, text: &str) -> Result<(), Error> {
         let path = self.path.join(name);
         let failed = |source| Error::Write { path: path.clone(), source };
-        let temporary = self.path.join(format!(".{name}.tmp"));
+        let temporary = hidden(&self.path, name);
         std::fs::write(&temporary, text).map_err(failed)?;
         std::fs::rename(&temporary, &path).map_err(failed)?;
         self.written.push(path);
@@ -118,24 +118,12 @@ impl Folder {
         mut self,
         tables: Option<Files>,
         quiet: bool,
-        page: &dyn Fn(Vec<Figure>) -> Result<String, Error>,
+        page: &dyn Fn(Vec<Figure>) -> Result<String, std::fmt::Error>,
     ) -> Result<(), Error> {
         self.add(tables.map(Files::finish).transpose()?.unwrap_or_default());
         self.is_quiet = quiet;
-        let results = Results::read(&self.path)?;
-        let mut figures = Vec::new();
-        let drawings = results.drawings();
-        // pictures of the page and files, on all cores
-        let drawn = engine::map(&drawings, |(stem, drawing)| -> Result<(Figure, Vec<PathBuf>), Error> {
-            let (svg, spots) = drawing.svg()?;
-            Ok((Figure { question: chart::question(stem), svg, spots: spots.0 }, drawing.write(&self.path, stem)?))
-        });
-        for drawn in drawn {
-            let (figure, written) = drawn?;
-            figures.push(figure);
-            self.add(written);
-        }
-        self.write("report.html", &page(figures)?)?;
+        let figures = self.draw_all(&Results::read(&self.path)?.drawings())?;
+        self.write("report.html", &page(figures).map_err(|error| Error::Output(std::io::Error::other(error)))?)?;
         let mut stale = self.left_from_earlier(&["sessions", "turns", "fleet"], &["parquet", "csv"]);
         let reports = ["report", "compare", "sweep", "plan", "budget"];
         stale.extend(self.left_from_earlier(&reports, &["md", "json", "csv"]));
@@ -150,12 +138,16 @@ impl Folder {
         Ok(())
     }
 
-    fn draw_all(&mut self, drawings: &[(String, Drawing)]) -> Result<(), Error> {
-        for (stem, drawing) in drawings {
-            let written = drawing.write(&self.path, stem)?;
-            self.add(written);
+    /// Draws on all cores, and returns what a page shows of it.
+    fn draw_all(&mut self, drawings: &[(String, Drawing)]) -> Result<Vec<Figure>, Error> {
+        let drawn = engine::map(drawings, |(stem, drawing)| drawing.write(&self.path, stem));
+        let mut figures = Vec::new();
+        for ((stem, _), drawn) in drawings.iter().zip(drawn) {
+            let Drawn { files, svg, spots } = drawn?;
+            figures.push(Figure { question: chart::question(stem), svg, spots: spots.0 });
+            self.add(files);
         }
-        Ok(())
+        Ok(figures)
     }
 
     /// Files with these stems and endings that are there and weren't written.

@@ -68,9 +68,7 @@ impl Run {
         if let Some(mut folder) = folder {
             folder.write("report.md", &report::markdown(&answer))?;
             folder.write("report.json", &json(slice::from_ref(&answer))?)?;
-            let page =
-                |figures| report::html(&answer, figures).map_err(|error| Error::Output(std::io::Error::other(error)));
-            folder.finish(tables, self.quiet, &page)?;
+            folder.finish(tables, self.quiet, &|figures| report::html(&answer, figures))?;
         }
         if self.quiet {
             print(&report::one_line(&answer))?;

@@ -6,6 +6,7 @@ use std::fmt::Write;
 use super::Style;
 use super::format::number;
 use super::wording::{checks_sentence, played, price_sentence};
+use crate::check::Check;
 use crate::simulate::Answer;
 
 /// The text of `agent-sim check` for one strategy.
@@ -25,7 +26,7 @@ pub fn checks_text(answer: &Answer, style: Style) -> String {
                 number(check.expected),
                 number(check.observed),
                 if check.se > 0.0 { format!("{:.2e}", check.se) } else { "fixed".to_owned() },
-                check.z.map_or_else(|| if check.at_most { "≤" } else { "=" }.to_owned(), |z| format!("{z:+.2}")),
+                z_text(check),
                 verdict.to_owned(),
             ]);
         }
@@ -54,4 +55,9 @@ pub fn checks_text(answer: &Answer, style: Style) -> String {
         let _ = writeln!(out, "{}", style.faint(&text));
     }
     out
+}
+
+/// The difference in standard errors, or how a figure without chance compares.
+pub(super) fn z_text(check: &Check) -> String {
+    check.z.map_or_else(|| if check.at_most { "≤" } else { "=" }.to_owned(), |z| format!("{z:+.2}"))
 }

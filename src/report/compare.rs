@@ -307,7 +307,7 @@ pub fn compare_terminal(comparison: &Comparison, style: Style) -> String {
 }
 
 /// Where the prices of the ways come from, each once.
-fn price_sentences(comparison: &Comparison) -> Vec<String> {
+pub(super) fn price_sentences(comparison: &Comparison) -> Vec<String> {
     let mut sentences: Vec<String> = Vec::new();
     for sentence in comparison.answers.iter().filter_map(|answer| price_sentence(&answer.scenario)) {
         if !sentences.contains(&sentence) {

@@ -2,13 +2,15 @@
 
 use askama::Template as _;
 
-use super::compare::{change_text, changes, metric_rows, metric_title, metrics, months, verdict, way_name};
+use super::compare::{
+    change_text, changes, metric_rows, metric_title, metrics, months, price_sentences, verdict, way_name,
+};
 use super::fleet::{unanswered_text, watched};
 use super::fleets::{lines as fleet_lines, unstable};
 use super::head::texts;
 use super::html::{assumptions, threshold_alerts};
 use super::page::{Alert, Cell, Figure, Page, Section, Table, shown, two_lines};
-use super::wording::{checks_sentence, price_sentence, sessions_text};
+use super::wording::{checks_sentence, sessions_text};
 use crate::scenario::Scenario;
 use crate::simulate::{Comparison, FleetComparison};
 
@@ -199,12 +201,7 @@ fn sure(comparison: &Comparison) -> Section {
     let ways = comparison.answers.iter().enumerate();
     let lines =
         ways.map(|(way, answer)| (way_name(comparison, way), checks_sentence(answer, "`agent-sim check` says why")));
-    let mut prices: Vec<(String, String)> = Vec::new();
-    for text in comparison.answers.iter().filter_map(|answer| price_sentence(&answer.scenario)) {
-        if !prices.iter().any(|(_, own)| *own == text) {
-            prices.push(("prices".to_owned(), text));
-        }
-    }
+    let prices = price_sentences(comparison).into_iter().map(|text| ("prices".to_owned(), text));
     Section {
         id: "sure",
         title: "How sure".to_owned(),

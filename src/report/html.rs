@@ -2,11 +2,12 @@
 
 use askama::Template as _;
 
+use super::checks::z_text;
 use super::fleet::{LIMIT_HEADER, STATION_HEADER, growth_text, limit_cells, lines, station_cells, unanswered_text};
 use super::format::{money, number, percent};
 use super::page::{Alert, Card, Cell, Figure, Page, Section, Table, shown, two_lines};
 use super::wording::{
-    Part, cache_text, checks_sentence, month, month_text, outcome_text, played, price_sentence, share_with_interval,
+    Part, about, cache_text, checks_sentence, month, month_text, outcome_text, price_sentence, share_with_interval,
     spending, threshold_texts, time_shares, value, with_interval,
 };
 use crate::simulate::Answer;
@@ -18,11 +19,9 @@ use crate::stats::{Rate, TurnMetric, Unit};
 /// Never for a finished run; the template engine's signature has an error.
 pub fn html(answer: &Answer, figures: Vec<Figure>) -> Result<String, std::fmt::Error> {
     let scenario = &answer.scenario;
-    let strategy =
-        if scenario.strategy == "base" { String::new() } else { format!(", strategy {}", scenario.strategy) };
     let page = Page {
         title: scenario.title.clone(),
-        about: format!("{}{strategy} · {}, seed {}", scenario.file, played(answer), scenario.run.seed),
+        about: about(answer),
         version: env!("CARGO_PKG_VERSION"),
         verdict: cards(answer),
         alerts: alerts(answer),
@@ -258,12 +257,11 @@ fn ended(answer: &Answer) -> Section {
 fn sure(answer: &Answer) -> Section {
     let checks = &answer.checks;
     let check = |check: &crate::check::Check| {
-        let z = check.z.map_or_else(|| if check.at_most { "≤" } else { "=" }.to_owned(), |z| format!("{z:+.2}"));
         vec![
             Cell { note: check.formula.clone(), ..Cell::text(format!("{} · {}", check.id, check.of)) },
             Cell::figure(number(check.expected), String::new(), check.expected),
             Cell::figure(number(check.observed), String::new(), check.observed),
-            Cell::figure(z, String::new(), check.z.map_or(0.0, f64::abs)),
+            Cell::figure(z_text(check), String::new(), check.z.map_or(0.0, f64::abs)),
             Cell::text(if check.pass { "agrees" } else { "DISAGREES" }),
         ]
     };

@@ -2,7 +2,7 @@
 
 use super::format::{money, seconds};
 use crate::simulate::Answer;
-use crate::stats::{Metric, Quantity};
+use crate::stats::{Metric, Quantity, differ_by_magnitudes, steps};
 
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
@@ -54,18 +54,9 @@ pub(super) fn spread(answer: &Answer, quantity: Quantity, columns: usize) -> Opt
     if high <= low {
         return None;
     }
-    // sessions that differ by orders of magnitude stand in steps of equal ratio
-    let by_ratio = low > 0.0 && high / low > 30.0;
-    let edge = |share: f64| if by_ratio { low * (high / low).powf(share) } else { low + (high - low) * share };
-    let columns = columns.max(8);
-    let below = |index: usize| shown.partition_point(|x| *x < edge(index as f64 / columns as f64));
-    let counts: Vec<f64> = (0..columns)
-        .map(|index| {
-            let to = if index + 1 == columns { shown.len() } else { below(index + 1) };
-            to.saturating_sub(below(index)) as f64
-        })
-        .collect();
+    let by_ratio = differ_by_magnitudes(low, high);
+    let counts: Vec<f64> = steps(shown, columns.max(8), by_ratio).into_iter().map(|(.., count)| count as f64).collect();
     let shown = if quantity == Quantity::CostUsd { money } else { seconds };
-    let steps = if by_ratio { ", log scale" } else { "" };
-    Some(format!("{}  {} … {}{steps}, 99 % of all", bars(&counts), shown(low), shown(high)))
+    let scale = if by_ratio { ", log scale" } else { "" };
+    Some(format!("{}  {} … {}{scale}, 99 % of all", bars(&counts), shown(low), shown(high)))
 }

@@ -7,8 +7,8 @@ use super::fleet::unstable;
 use super::format::{percent, whole};
 use super::system::{agent_rows, loading_note, loading_rows, success_lines, unanswered};
 use super::wording::{
-    Part, TURN_HEADLINES, any_marked, budget_rows, budget_text, cache_text, cells, checks_sentence, class_shares,
-    duplicates_by_tool, headlines, longest_path, month, month_text, outcome_text, played, share_with_interval,
+    Part, TURN_HEADLINES, about, any_marked, budget_rows, budget_text, cache_text, cells, checks_sentence,
+    class_shares, duplicates_by_tool, headlines, longest_path, month, month_text, outcome_text, share_with_interval,
     spending, threshold_texts, time_shares, with_interval,
 };
 use crate::model::Resource;
@@ -20,14 +20,8 @@ use crate::stats::{Quantity, Rate, Sources, Unit};
 pub fn terminal(answer: &Answer, style: Style) -> String {
     let mut out = String::new();
     let (scenario, summary) = (&answer.scenario, &answer.summary);
-    let strategy =
-        if scenario.strategy == "base" { String::new() } else { format!(", strategy {}", scenario.strategy) };
     let _ = writeln!(out, "{}", style.heading(&scenario.title));
-    let _ = writeln!(
-        out,
-        "{}",
-        style.faint(&format!("{}{strategy} · {}, seed {}", scenario.file, played(answer), scenario.run.seed))
-    );
+    let _ = writeln!(out, "{}", style.faint(&about(answer)));
     let fleet = answer.fleet_summary();
     if let Some((text, fleet)) = fleet.and_then(|fleet| Some((unstable(answer, fleet)?, fleet))) {
         let _ = writeln!(out, "\n{}", style.bad(&text));

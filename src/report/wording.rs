@@ -19,6 +19,14 @@ pub(super) fn outcome_text(outcome: Outcome) -> &'static str {
     }
 }
 
+/// Which file and strategy was played, on how many sessions of which world.
+pub(super) fn about(answer: &Answer) -> String {
+    let scenario = &answer.scenario;
+    let strategy =
+        if scenario.strategy == "base" { String::new() } else { format!(", strategy {}", scenario.strategy) };
+    format!("{}{strategy} · {}, seed {}", scenario.file, played(answer), scenario.run.seed)
+}
+
 /// The rows of the first table: (metric, label).
 pub(super) const HEADLINES: [(Quantity, &str); 9] = [
     (Quantity::HerdCalls, "calls that reached the resource"),

@@ -10,6 +10,7 @@
 mod about;
 mod figure;
 mod fleet;
+mod histogram;
 mod metric;
 mod moments;
 mod needs;
@@ -28,6 +29,7 @@ pub use figure::Figure;
 pub use fleet::{
     Bottleneck, FleetSummary, Growth, LimitSummary, Place, Series, SeriesKind, StationSummary, fleet_sessions,
 };
+pub use histogram::{differ_by_magnitudes, steps};
 pub use metric::{Metric, Quantity, Rate, Unit};
 pub use moments::{Covariance, Estimate, Moments, half_width, normal_score};
 pub use needs::Needs;

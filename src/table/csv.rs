@@ -1,5 +1,6 @@
 //! CSV: the same rows as text. A number is written so that reading gives the same number.
 
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
 
@@ -61,22 +62,17 @@ impl<'a> Cursor<'a> {
 }
 
 impl Values {
+    /// What stands in a row; nothing where there is none.
     fn write(&self, row: usize, field: &mut Vec<u8>) -> std::io::Result<()> {
-        match self {
-            Values::Whole(values) => match values.get(row) {
-                Some(value) => write!(field, "{value}"),
-                None => Ok(()),
-            },
-            Values::SameWhole(value, _) => write!(field, "{value}"),
-            Values::Number(values) => match values.get(row).filter(|value| !value.is_nan()) {
-                Some(value) => write!(field, "{value}"),
-                None => Ok(()),
-            },
-            Values::Flag(values) => match values.get(row) {
-                Some(value) => write!(field, "{value}"),
-                None => Ok(()),
-            },
-            text => field.write_all(text.text(row).as_bytes()),
-        }
+        let shown: Option<&dyn Display> = match self {
+            Values::Whole(values) => values.get(row).map(|value| value as &dyn Display),
+            Values::SameWhole(value, _) => Some(value),
+            Values::Number(values) => {
+                values.get(row).filter(|value| !value.is_nan()).map(|value| value as &dyn Display)
+            }
+            Values::Flag(values) => values.get(row).map(|value| value as &dyn Display),
+            text => return field.write_all(text.text(row).as_bytes()),
+        };
+        shown.map_or(Ok(()), |value| write!(field, "{value}"))
     }
 }

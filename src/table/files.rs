@@ -76,9 +76,7 @@ impl Files {
 
     fn open(&mut self, folder: &Path, table: Name, ending: &str) -> Result<(PathBuf, File), Error> {
         let name = format!("{}.{ending}", table.stem());
-        // two runs into one folder mustn't write one file
-        let hidden = folder.join(format!(".{name}.{}.tmp", std::process::id()));
-        let named = Named { hidden, path: folder.join(name) };
+        let named = Named { hidden: hidden(folder, &name), path: folder.join(name) };
         let file = File::create(&named.hidden).map_err(|e| failed(&named.path, e))?;
         let path = named.path.clone();
         self.outs.push(named);
@@ -135,6 +133,12 @@ impl Sink for Files {
     fn end(&self, stream: u64) {
         self.send(Message::End(stream));
     }
+}
+
+/// Where a file is written until it is whole: a hidden name of this process, since two runs into one folder mustn't write one
+/// file.
+pub fn hidden(folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!(".{name}.{}.tmp", std::process::id()))
 }
 
 fn failed(path: &Path, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {

@@ -14,7 +14,7 @@ mod schema;
 
 use std::sync::Arc;
 
-pub use files::Files;
+pub use files::{Files, hidden};
 pub use fleet::fleet_part;
 pub use memory::{Cells, Memory, Table};
 pub use rows::Rows;

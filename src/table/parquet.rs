@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use parquet::basic::{Compression, Encoding};
-use parquet::column::reader::ColumnReader;
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::column::writer::ColumnWriter;
-use parquet::data_type::ByteArray;
+use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
@@ -89,7 +89,9 @@ fn write_column(
     rows: usize,
     optional: bool,
 ) -> Result<(), ParquetError> {
-    let nothing = vec![0; if pieces.is_empty() { rows } else { 0 }];
+    if pieces.is_empty() {
+        return write_nothing(writer, rows);
+    }
     match writer.untyped() {
         ColumnWriter::Int64ColumnWriter(out) => {
             for piece in pieces {
@@ -100,7 +102,6 @@ fn write_column(
                     _ => 0,
                 };
             }
-            out.write_batch(&[], Some(&nothing), None)?;
         }
         ColumnWriter::DoubleColumnWriter(out) => {
             for piece in pieces {
@@ -113,14 +114,12 @@ fn write_column(
                     out.write_batch(values, None, None)?;
                 }
             }
-            out.write_batch(&[], Some(&nothing), None)?;
         }
         ColumnWriter::BoolColumnWriter(out) => {
             for piece in pieces {
                 let Values::Flag(values) = piece else { continue };
                 out.write_batch(values, levels(values.len(), optional, |_| true).as_deref(), None)?;
             }
-            out.write_batch(&[], Some(&nothing), None)?;
         }
         ColumnWriter::ByteArrayColumnWriter(out) => {
             for piece in pieces {
@@ -137,10 +136,22 @@ fn write_column(
                 }
                 out.write_batch(&there, levels.as_deref(), None)?;
             }
-            out.write_batch(&[], Some(&nothing), None)?;
         }
         _ => {}
     }
+    Ok(())
+}
+
+/// A column that has no values in these rows.
+fn write_nothing(writer: &mut SerializedColumnWriter<'_>, rows: usize) -> Result<(), ParquetError> {
+    let none = vec![0; rows];
+    match writer.untyped() {
+        ColumnWriter::Int64ColumnWriter(out) => out.write_batch(&[], Some(&none), None)?,
+        ColumnWriter::DoubleColumnWriter(out) => out.write_batch(&[], Some(&none), None)?,
+        ColumnWriter::BoolColumnWriter(out) => out.write_batch(&[], Some(&none), None)?,
+        ColumnWriter::ByteArrayColumnWriter(out) => out.write_batch(&[], Some(&none), None)?,
+        _ => 0,
+    };
     Ok(())
 }
 
@@ -176,45 +187,43 @@ pub(super) fn read(path: &Path, wanted: Option<&[&str]>, most: usize) -> Result<
     Ok((columns.into_iter().map(|(_, name, cells)| (name, cells)).collect(), metadata))
 }
 
-/// Spreads values over the rows that have one.
-fn spread<T>(values: Vec<T>, levels: &[i16], is_optional: bool, into: &mut Vec<Option<T>>) {
+/// The values of a column's rows, nothing where a row has none.
+fn values<T: DataType>(
+    mut reader: ColumnReaderImpl<T>,
+    rows: usize,
+    is_optional: bool,
+) -> Result<Vec<Option<T::T>>, ParquetError> {
+    let (mut levels, mut there) = (Vec::new(), Vec::new());
+    reader.read_records(rows, Some(&mut levels), None, &mut there)?;
     if !is_optional {
-        into.extend(values.into_iter().map(Some));
-        return;
+        return Ok(there.into_iter().map(Some).collect());
     }
-    let mut values = values.into_iter();
-    into.extend(levels.iter().map(|level| if *level > 0 { values.next() } else { None }));
+    let mut there = there.into_iter();
+    Ok(levels.iter().map(|level| if *level > 0 { there.next() } else { None }).collect())
 }
 
 fn read_column(reader: ColumnReader, rows: usize, is_optional: bool, into: &mut Cells) -> Result<(), ParquetError> {
-    let mut levels = Vec::new();
     match (reader, into) {
-        (ColumnReader::Int64ColumnReader(mut reader), Cells::Whole(cells)) => {
-            let mut values = Vec::new();
-            reader.read_records(rows, Some(&mut levels), None, &mut values)?;
-            spread(values, &levels, is_optional, cells);
+        (ColumnReader::Int64ColumnReader(reader), Cells::Whole(cells)) => {
+            cells.extend(values(reader, rows, is_optional)?);
         }
-        (ColumnReader::DoubleColumnReader(mut reader), Cells::Number(cells)) => {
-            let mut values = Vec::new();
-            reader.read_records(rows, Some(&mut levels), None, &mut values)?;
-            spread(values, &levels, is_optional, cells);
+        (ColumnReader::DoubleColumnReader(reader), Cells::Number(cells)) => {
+            cells.extend(values(reader, rows, is_optional)?);
         }
-        (ColumnReader::BoolColumnReader(mut reader), Cells::Flag(cells)) => {
-            let mut values = Vec::new();
-            reader.read_records(rows, Some(&mut levels), None, &mut values)?;
-            spread(values, &levels, is_optional, cells);
+        (ColumnReader::BoolColumnReader(reader), Cells::Flag(cells)) => {
+            cells.extend(values(reader, rows, is_optional)?);
         }
-        (ColumnReader::ByteArrayColumnReader(mut reader), Cells::Text(cells)) => {
-            let mut values: Vec<ByteArray> = Vec::new();
-            reader.read_records(rows, Some(&mut levels), None, &mut values)?;
-            let mut texts: Vec<Arc<str>> = Vec::with_capacity(values.len());
-            for bytes in &values {
+        (ColumnReader::ByteArrayColumnReader(reader), Cells::Text(cells)) => {
+            for bytes in values(reader, rows, is_optional)? {
+                let Some(bytes) = bytes else {
+                    cells.push(None);
+                    continue;
+                };
                 let text = bytes.as_utf8()?;
                 // most rows repeat the one before
-                let same = texts.last().filter(|last| &***last == text).cloned();
-                texts.push(same.unwrap_or_else(|| Arc::from(text)));
+                let same = cells.last().and_then(Option::as_ref).filter(|last| ***last == *text).cloned();
+                cells.push(Some(same.unwrap_or_else(|| Arc::from(text))));
             }
-            spread(texts, &levels, is_optional, cells);
         }
         _ => return Err(ParquetError::General("a column of a kind that isn't written here".to_owned())),
     }

@@ -131,6 +131,9 @@ fn plain_loop(model: &Model, fleet: &Fleet) -> Result<f64, &'static str> {
     if fleet.limits.any_rate() || !fleet.outages.is_empty() || model.faults.any() || model.phase.breaker.is_some() {
         return Err("calls of the model can fail");
     }
+    if model.has_agents() {
+        return Err("sessions of agents call too");
+    }
     if !model.is_played_once() || can_be_cut_short(model).is_some() || !model.conversation.is_single() {
         return Err("a session isn't one loop that ends with its answer");
     }

@@ -33,7 +33,7 @@ fn usual(scenarios: &[Scenario]) -> Vec<Figure> {
         "ended_per_hour",
     ];
     let figure =
-        |name: &str| scenarios.iter().find_map(|scenario| Figure::parse(name, &scenario.model, &scenario.tools).ok());
+        |name: &str| scenarios.iter().find_map(|scenario| Figure::parse(name, &scenario.model, &scenario.places).ok());
     let mut figures: Vec<Figure> = NAMES.iter().filter_map(|name| figure(name)).collect();
     let all = scenarios.first().map_or_else(Vec::new, |first| Figure::all(&first.model));
     let of_stations = all.into_iter().filter(|figure| match figure {
@@ -59,12 +59,12 @@ pub(super) fn compare(which: &Which, scenarios: Vec<Scenario>, held: &Held<'_>) 
     let Some(base) = scenarios.first() else { return Ok(ExitCode::SUCCESS) };
     let mut figures = Vec::new();
     for name in held.metrics {
-        let full = if name.contains('.') || Figure::parse(name, &base.model, &base.tools).is_ok() {
+        let full = if name.contains('.') || Figure::parse(name, &base.model, &base.places).is_ok() {
             name.clone()
         } else {
             format!("{name}.mean")
         };
-        let figure = Figure::parse(&full, &base.model, &base.tools).map_err(|error| Error::Plan(error.to_string()))?;
+        let figure = Figure::parse(&full, &base.model, &base.places).map_err(|error| Error::Plan(error.to_string()))?;
         figures.push(figure);
     }
     if figures.is_empty() {

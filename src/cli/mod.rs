@@ -197,7 +197,7 @@ impl Which {
     fn add_conditions(scenarios: &mut [Scenario], conditions: &[String]) -> Result<(), Error> {
         for condition in conditions {
             let Some(first) = scenarios.first() else { break };
-            let threshold = Threshold::unless(condition, &first.model, &first.tools)?;
+            let threshold = Threshold::unless(condition, &first.model, &first.places)?;
             if !scenarios.iter().any(|scenario| threshold.applies(&scenario.model)) {
                 for scenario in scenarios.iter() {
                     threshold.check(&scenario.model)?;

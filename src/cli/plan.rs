@@ -83,7 +83,7 @@ impl PlanCommand {
         }
         let mut goals = Vec::new();
         for text in &self.goals {
-            goals.push(Goal::parse(text, &base.model, &base.tools).map_err(|error| wrong_goal(&base, &error))?);
+            goals.push(Goal::parse(text, &base.model, &base.places).map_err(|error| wrong_goal(&base, &error))?);
         }
         if let Some(name) = key.split('.').next().filter(|name| base.tools.iter().any(|tool| tool == name)) {
             return Err(Error::Plan(format!(
@@ -131,7 +131,7 @@ fn wrong_goal(base: &Scenario, error: &ThresholdError) -> Error {
     if !matches!(error, ThresholdError::Statistic(_)) {
         return Error::Plan(error.to_string());
     }
-    let places = base.tools.iter().map(String::as_str).chain(["model"]).collect::<Vec<_>>().join(", ");
+    let places = base.places.iter().map(String::as_str).chain(["model"]).collect::<Vec<_>>().join(", ");
     Error::Plan(format!(
         "{error}\n  there are the metrics and rates of the JSON report (latency_s.p99, cost_usd.mean, answered, failed), \
          in_progress, ended_per_hour, cost_per_hour_usd, and below {places}: .utilisation, .wait_s.mean, .wait_s.p99, .turned_away"
@@ -171,11 +171,11 @@ fn curve(plan: &Plan) -> Option<HockeyStick> {
         title: plan.scenario.title.clone(),
         subtitle: format!(
             "{} against {}, with its 95 % interval over replications",
-            goal.figure.name(&plan.scenario.tools),
+            goal.figure.name(&plan.scenario.places),
             plan.key
         ),
         x_name: plan.key.clone(),
-        name: goal.figure.name(&plan.scenario.tools),
+        name: goal.figure.name(&plan.scenario.places),
         points,
         bound: goal.limit,
         unstable: plan

@@ -55,6 +55,8 @@ pub struct Model {
     pub success: Option<Success>,
     /// Prices; `None` where the scenario names neither a model nor prices, and money isn't reported.
     pub tariff: Option<Tariff>,
+    /// Whether its calls are calls of the main agent's model: in a fleet they meet at the same limits.
+    pub is_main: bool,
 }
 
 pub use fleet::{Arrivals, Fleet, LimitRules, Limits, Outage, OutputRule, Station};
@@ -136,6 +138,8 @@ pub struct Agent {
     pub node: usize,
     /// Names the prefix (tools and system) that its sessions share.
     pub prefix: usize,
+    /// Numbers the agents by name: wherever it is called, on whatever model, its tools are the same.
+    pub number: usize,
 }
 
 /// Some sessions run on another model first (MODEL.md §4.12).
@@ -189,7 +193,7 @@ impl Model {
     /// Whether sessions may have to wait for each other.
     pub fn has_queues(&self) -> bool {
         let queues = |fleet: &Fleet| {
-            fleet.limits.concurrent.is_some() || self.phase.tools.iter().any(|tool| tool.station.is_some())
+            fleet.limits.concurrent.is_some() || self.station_tools().iter().any(|tool| tool.station.is_some())
         };
         self.fleet.as_ref().is_some_and(queues)
     }
@@ -222,6 +226,32 @@ impl Model {
     /// Whether something holds of it or of an agent below it.
     pub fn any_in_tree(&self, holds: &dyn Fn(&Model) -> bool) -> bool {
         holds(self) || self.agents().any(|agent| agent.any_in_tree(holds))
+    }
+
+    /// The tools of all stations of a fleet: its own, then each agent's once, in the order in which a walk through the tree
+    /// meets them.
+    pub fn station_tools(&self) -> Vec<&Tool> {
+        let mut tools: Vec<&Tool> = self.phase.tools.iter().collect();
+        for (_, agent) in self.agents_by_number() {
+            tools.extend(&agent.phase.tools);
+        }
+        tools
+    }
+
+    /// The agents of the tree, each once with its number, as a walk meets them.
+    pub fn agents_by_number(&self) -> Vec<(usize, &Model)> {
+        let mut found = Vec::new();
+        self.walk_agents(&mut found);
+        found
+    }
+
+    fn walk_agents<'a>(&'a self, found: &mut Vec<(usize, &'a Model)>) {
+        for agent in self.phase.tools.iter().filter_map(|tool| tool.agent.as_ref()) {
+            if !found.iter().any(|(number, _)| *number == agent.number) {
+                found.push((agent.number, &agent.model));
+            }
+            agent.model.walk_agents(found);
+        }
     }
 
     /// Nodes of the tree of agents below it, itself among them.
@@ -426,9 +456,9 @@ impl Tool {
         self.faults.any() || self.has_outage || self.station.is_some_and(|station| station.places < u64::MAX)
     }
 
-    /// Whether its calls meet those of other sessions of a fleet.
+    /// Whether its calls meet those of other sessions of a fleet: at servers, in an outage, or as sessions of an agent.
     pub fn is_shared(&self) -> bool {
-        self.station.is_some() || self.has_outage
+        self.station.is_some() || self.has_outage || self.agent.is_some()
     }
 
     /// Whether a second copy may be sent.

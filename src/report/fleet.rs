@@ -19,7 +19,7 @@ use crate::stats::{
 pub fn place_name(answer: &Answer, place: Place) -> &str {
     match place {
         Place::Model => "model",
-        Place::Tool(index) => answer.scenario.tools.get(index).map_or("", String::as_str),
+        Place::Tool(index) => answer.scenario.places.get(index).map_or("", String::as_str),
     }
 }
 

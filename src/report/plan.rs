@@ -37,7 +37,7 @@ fn goals(plan: &Plan) -> String {
 fn busy_name(plan: &Plan, busy: Bottleneck) -> String {
     match busy {
         Bottleneck::Station(Place::Model) => "calls of the model".to_owned(),
-        Bottleneck::Station(Place::Tool(index)) => plan.scenario.tools.get(index).cloned().unwrap_or_default(),
+        Bottleneck::Station(Place::Tool(index)) => plan.scenario.places.get(index).cloned().unwrap_or_default(),
         Bottleneck::Limit(kind) => kind.key().to_owned(),
     }
 }
@@ -142,7 +142,7 @@ pub fn plan_terminal(plan: &Plan, style: Style) -> String {
     }
     let mut rows = style.table([""; 8], 0..0);
     let mut header = vec![plan.key.clone()];
-    header.extend(plan.goals.iter().map(|goal| goal.figure.name(&scenario.tools)));
+    header.extend(plan.goals.iter().map(|goal| goal.figure.name(&scenario.places)));
     header.extend(["busiest".to_owned(), String::new()]);
     rows.set_header(header);
     for point in &plan.points {
@@ -240,7 +240,7 @@ pub fn plan_json(plan: &Plan) -> Result<String, serde_json::Error> {
             .iter()
             .zip(&point.goals)
             .map(|(goal, (reading, verdict))| FigureReport {
-                name: goal.figure.name(&plan.scenario.tools),
+                name: goal.figure.name(&plan.scenario.places),
                 got: reading.map(|reading| reading.value),
                 ci95: reading.map(|reading| reading.ci95),
                 pass: verdict.pass,

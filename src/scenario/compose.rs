@@ -40,6 +40,10 @@ struct Composer<'a> {
     nodes: Vec<AgentNode>,
     /// (agent, model) of every shared prefix.
     prefixes: Vec<(String, Option<String>)>,
+    /// Name and tools of every agent.
+    agent_tools: Vec<(String, Vec<String>)>,
+    /// The main agent's model, if it has a name.
+    main: Option<String>,
     /// Whether it was said that there are too many.
     too_many: bool,
     /// Whether the agent that is read can run several times side by side, and how many agents stand above it.
@@ -50,16 +54,18 @@ struct Composer<'a> {
 }
 
 pub(super) fn compose(root: &Table, around: &Surroundings, sink: &Sink) -> Composed {
+    let raw = raw::read(root, &around.folder, sink);
     let mut composer = Composer {
         around,
         nodes: Vec::new(),
         prefixes: Vec::new(),
+        agent_tools: Vec::new(),
+        main: raw.model.name.as_ref().map(|at| at.value.clone()),
         too_many: false,
         side_by_side: false,
         depth: 0,
         called: Vec::new(),
     };
-    let raw = raw::read(root, &around.folder, sink);
     let small = raw.routing.as_ref().and_then(|_| composer.small(root, &raw, sink));
     let small_nodes = std::mem::take(&mut composer.nodes);
     composer.called.clear();
@@ -155,7 +161,9 @@ impl Composer<'_> {
             small: Box::new(small),
         });
         let is_agent = !path.is_empty();
-        let mut resolved = resolve::resolve(raw, Parts { agents, routing, is_agent }, self.around, sink);
+        let is_main = raw.model.name.as_ref().map(|at| &at.value) == self.main.as_ref();
+        let parts = Parts { agents, routing, is_agent, is_main, agent_tools: &self.agent_tools };
+        let mut resolved = resolve::resolve(raw, parts, self.around, sink);
         resolved.add_notes(notes);
         // what is wrong of a caller as well has been said
         for (agent, inner) in mistakes {
@@ -269,7 +277,11 @@ impl Composer<'_> {
             self.prefixes.len() - 1
         });
         self.note_agent(&name.value, &inner, raw, &mut resolved, prefix);
-        let agent = Agent { model: Box::new(resolved.model), node: node - caller, prefix };
+        let number = self.agent_tools.iter().position(|(known, _)| *known == name.value).unwrap_or_else(|| {
+            self.agent_tools.push((name.value.clone(), resolved.tools.clone()));
+            self.agent_tools.len() - 1
+        });
+        let agent = Agent { model: Box::new(resolved.model), node: node - caller, prefix, number };
         Some((agent, Said { mistakes: own.into_inner(), notes: resolved.notes }))
     }
 }

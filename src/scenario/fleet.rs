@@ -245,18 +245,13 @@ pub(super) fn check_fleet(raw: &Raw, model: &Model, sink: &Sink) {
     let refuse = |span: Span, text: &str, help: &str| {
         complain(sink, Mistake::at(span, text.to_owned()).label("in a file with [fleet]").help(help.to_owned()));
     };
-    if let Some(at) = raw.tools.iter().find_map(|tool| tool.value.agent.as_ref()) {
+    let agent = raw.tools.iter().find_map(|tool| tool.value.agent.as_ref()).filter(|_| model.fleet.is_some());
+    if let Some(at) = agent.filter(|_| model.agents_by_number().iter().any(|(_, agent)| agent.budget.any())) {
         refuse(
             at.span,
-            "a fleet doesn't play agents that are called yet",
-            "give the tool a `latency`, and the agent's dollars as its `price`; or play the file without [fleet]",
+            "a fleet doesn't play agents with a [budget] yet: those that run side by side would have to share it",
+            "take [budget] out, or play the file without [fleet]",
         );
-    }
-    if let Some(routing) = &raw.routing {
-        refuse(routing.span, "a fleet doesn't play [routing] yet", "play it with `agent-sim run` and no [fleet]");
-    }
-    if let Some(at) = raw.cache.keep_alive.filter(|_| model.cache.is_kept_alive()) {
-        refuse(at.span, "a fleet doesn't play `keep_alive` yet", "take it out, or set it to \"off\"");
     }
     if let Some(at) = raw.cache.warm_prefix.filter(|at| at.value > 0.0) {
         let help = "sessions keep the prefix warm for each other: take it out";
@@ -274,6 +269,25 @@ pub(super) fn check_fleet(raw: &Raw, model: &Model, sink: &Sink) {
     }
     if let Some(at) = raw.run.precision.first() {
         refuse(at.span, "`precision` is about single sessions", "more [fleet] replications, or a longer horizon");
+    }
+}
+
+/// What is said of sessions that run on another model than the main agent's.
+pub(super) fn note_other_models(model: &Model, agents: &[(String, Vec<String>)], notes: &mut Vec<String>) {
+    let Some(fleet) = model.fleet.as_ref().filter(|_| model.is_main) else { return };
+    let is_limited = fleet.limits.any_rate() || fleet.limits.concurrent.is_some();
+    if !is_limited && fleet.outages.iter().all(|outage| outage.tool.is_some()) {
+        return;
+    }
+    let others = model.agents_by_number().into_iter().filter(|(_, agent)| !agent.is_main);
+    let named = others.filter_map(|(number, _)| Some(format!("the agent \"{}\"", agents.get(number)?.0)));
+    let small = model.routing.iter().filter(|routing| !routing.small.is_main).map(|_| "[routing] small".to_owned());
+    let others: Vec<String> = named.chain(small).collect();
+    if !others.is_empty() {
+        notes.push(format!(
+            "[fleet.limits] and outages of \"model\" are of the main agent's model; calls of another one don't meet them: {}",
+            others.join(", ")
+        ));
     }
 }
 

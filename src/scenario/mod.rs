@@ -73,6 +73,9 @@ pub struct Scenario {
     pub servers: Vec<String>,
     /// Names of the tools, in the order of `model.phase.tools`.
     pub tools: Vec<String>,
+    /// Names of all places at which sessions of a fleet can meet but the model: its tools, then those of its agents as
+    /// "agent.tool", in the order of [`Model::station_tools`].
+    pub places: Vec<String>,
     /// The tier of provider limits, if one is named.
     pub tier: Option<TierInfo>,
     /// `[volume]`.
@@ -395,6 +398,7 @@ fn build(
         model: resolved.model,
         servers: resolved.servers,
         tools: resolved.tools,
+        places: resolved.places,
         tier,
         sessions_per_month: raw.sessions_per_month.map(|at| at.value),
         sweep: raw.sweep,

@@ -12,12 +12,16 @@ use crate::price::{Lifetimes, Row, lifetime_label};
 use crate::stats::{Target, Threshold};
 
 /// Models that a model is composed of.
-pub(super) struct Parts {
+pub(super) struct Parts<'a> {
     /// Of each tool, the agent that it is.
     pub agents: Vec<Option<Agent>>,
     pub routing: Option<Routing>,
     /// Whether it is an agent that another one calls.
     pub is_agent: bool,
+    /// Whether its calls are of the main agent's model.
+    pub is_main: bool,
+    /// Name and tools of every agent, by number.
+    pub agent_tools: &'a [(String, Vec<String>)],
 }
 
 /// What [`resolve`] makes of a file.
@@ -32,6 +36,7 @@ pub(super) struct Resolved {
     pub priced: bool,
     pub servers: Vec<String>,
     pub tools: Vec<String>,
+    pub places: Vec<String>,
     pub price: Option<PriceInfo>,
     /// The prices of writing to the cache, whether it is on or not.
     pub writes: Lifetimes,
@@ -54,7 +59,7 @@ const RARE: f64 = 1e-12;
 
 /// Checks all that spans several values and builds the model. Where something is wrong it says so and goes on with a
 /// stand-in, so that all mistakes come at once; the result counts only if none was found.
-pub(super) fn resolve(raw: &Raw, parts: Parts, around: &Surroundings, sink: &Sink) -> Resolved {
+pub(super) fn resolve(raw: &Raw, parts: Parts<'_>, around: &Surroundings, sink: &Sink) -> Resolved {
     let mut notes = Vec::new();
     let servers = servers::servers(raw, sink);
     let (tools, mut phase) = tools::tools(raw, &servers, parts.agents, parts.is_agent, sink);
@@ -111,6 +116,7 @@ pub(super) fn resolve(raw: &Raw, parts: Parts, around: &Surroundings, sink: &Sin
         routing: parts.routing,
         success: limits::success(raw, sink),
         tariff,
+        is_main: parts.is_main,
     };
     check_zero_turns(raw, sink);
     fleet::check_fleet(raw, &model, sink);
@@ -148,7 +154,9 @@ pub(super) fn resolve(raw: &Raw, parts: Parts, around: &Surroundings, sink: &Sin
     }
     servers::note_found(raw, &mut notes);
     note_idle(raw, &model, parts.is_agent, &mut notes);
-    let (run, idle_thresholds) = run_options(raw, &model, &tools, sink);
+    let places = places(&model, &tools, parts.agent_tools);
+    fleet::note_other_models(&model, parts.agent_tools, &mut notes);
+    let (run, idle_thresholds) = run_options(raw, &model, &places, sink);
     let loadings = servers.all.iter().map(|server| server.loading).collect();
     Resolved {
         loadings,
@@ -158,10 +166,18 @@ pub(super) fn resolve(raw: &Raw, parts: Parts, around: &Surroundings, sink: &Sin
         priced,
         servers: definitions.into_iter().map(|(name, _)| name).collect(),
         tools,
+        places,
         price,
         writes,
         notes,
     }
+}
+
+/// Names of the stations of a fleet, in the order of [`Model::station_tools`].
+fn places(model: &Model, tools: &[String], agents: &[(String, Vec<String>)]) -> Vec<String> {
+    let of_agents = model.agents_by_number().into_iter().filter_map(|(number, _)| agents.get(number));
+    let named = of_agents.flat_map(|(agent, tools)| tools.iter().map(move |tool| format!("{agent}.{tool}")));
+    tools.iter().cloned().chain(named).collect()
 }
 
 /// What is written and can't matter, or is left out and weighs nothing.
@@ -196,7 +212,7 @@ fn note_idle(raw: &Raw, model: &Model, is_agent: bool, notes: &mut Vec<String>) 
 }
 
 /// `[run]` and `[thresholds]`, and the thresholds that don't apply to the model.
-fn run_options(raw: &Raw, model: &Model, tools: &[String], sink: &Sink) -> (RunOptions, Vec<At<String>>) {
+fn run_options(raw: &Raw, model: &Model, places: &[String], sink: &Sink) -> (RunOptions, Vec<At<String>>) {
     let repeats = raw.herd.as_ref().map(|herd| herd.repeats.map_or(herd::REPEATS, |at| at.value));
     let sessions = raw.run.sessions.map(|at| at.value).or(repeats).unwrap_or(100_000);
     let mut precision = Vec::new();
@@ -231,7 +247,7 @@ fn run_options(raw: &Raw, model: &Model, tools: &[String], sink: &Sink) -> (RunO
     }
     let (mut thresholds, mut idle_thresholds) = (Vec::new(), Vec::new());
     for At { value: (metric, want), span } in &raw.thresholds {
-        match Threshold::parse(metric, want, model, tools) {
+        match Threshold::parse(metric, want, model, places) {
             // it may apply to another strategy
             Ok(threshold) if !threshold.applies(model) => {
                 idle_thresholds.push(At { value: metric.clone(), span: *span });

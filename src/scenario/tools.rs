@@ -259,9 +259,6 @@ fn tool(raw: &RawTool, span: Span, scenario: &Raw, sink: &Sink) -> Tool {
                 .help("capacity = 10, the calls that it serves at once"),
         );
     }
-    if let (Some(at), Some(_)) = (raw.capacity, &raw.agent) {
-        complain(sink, Mistake::at(at.span, "`capacity` of a tool that is an agent").label("it has no servers"));
-    }
     let station = raw
         .capacity
         .filter(|_| scenario.fleet.is_some())

@@ -9,6 +9,7 @@ use super::agent::AgentRoom;
 use super::breaker::{Admission, BreakerState};
 use super::draws::{Draws, Purpose};
 use super::phase::{Batch, BatchEnd, Beginnings, CallRun, Drawn, Span};
+use super::servers::{Arrival, Nobody, Reception, Servers};
 use super::{AttemptEnd, Fate, PhaseTotals, Progress, Request, Session};
 use crate::dist::Dist;
 use crate::model::{Breaker, Phase, Tool};
@@ -35,6 +36,15 @@ pub enum What {
         /// Whether the copy was turned away.
         rejected: bool,
     },
+    /// A session of an agent that a copy of an attempt has begun is over.
+    SessionOver {
+        /// The attempt's number, from 0.
+        attempt: u32,
+        /// Whether it ended with its answer.
+        answered: bool,
+        /// Whether the client hears of it.
+        is_heard: bool,
+    },
 }
 
 /// Something that happens in a tool phase.
@@ -56,66 +66,6 @@ pub struct Event {
 pub trait Plans {
     /// Plans something.
     fn plan(&mut self, event: Event);
-}
-
-/// A copy of a request that reaches its server.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Arrival {
-    /// The tool's number.
-    pub tool: usize,
-    /// The call's number among the tool's.
-    pub call: usize,
-    /// The attempt's number, from 0.
-    pub attempt: u32,
-    /// How long the server works on it, s.
-    pub service_s: f64,
-    /// Whether the client will hear of it.
-    pub is_answered: bool,
-}
-
-/// What a server does with a copy of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reception {
-    /// It will execute it, and if the client is to hear of it there will be a [`What::Reply`].
-    Admitted,
-    /// It turns it away.
-    TurnedAway,
-    /// Nobody hears of it again.
-    Lost,
-}
-
-/// What the calls of a session meet outside of it.
-pub trait Servers {
-    /// Whether the calls of a tool meet those of other sessions.
-    fn are_shared(&self, tool: usize) -> bool;
-
-    /// The breaker of a tool, where sessions share it; with it the time that it goes by at the session's start, s.
-    fn breaker(&self, tool: usize) -> Option<(BreakerState, f64)>;
-
-    /// What has become of it.
-    fn set_breaker(&mut self, tool: usize, state: BreakerState);
-
-    /// A copy of a request reaches a tool whose calls meet those of other sessions.
-    fn receive(&mut self, arrival: Arrival) -> Reception;
-}
-
-/// Nobody else is there.
-pub(super) struct Nobody;
-
-impl Servers for Nobody {
-    fn are_shared(&self, _tool: usize) -> bool {
-        false
-    }
-
-    fn breaker(&self, _tool: usize) -> Option<(BreakerState, f64)> {
-        None
-    }
-
-    fn set_breaker(&mut self, _tool: usize, _state: BreakerState) {}
-
-    fn receive(&mut self, _arrival: Arrival) -> Reception {
-        Reception::Lost
-    }
 }
 
 /// An event with its place among those of one moment.
@@ -172,6 +122,19 @@ struct Guarded<S> {
     agent_answered: bool,
     /// When the first session that was run for it was over, and whether it was answered: what an idempotent agent replays.
     first_session: Option<(f64, bool)>,
+    /// The same where it is played in a fleet.
+    replay: Replay,
+}
+
+/// The session that an idempotent agent runs for a call in a fleet; whoever asks again is answered by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Replay {
+    #[default]
+    None,
+    /// It is under way, and this attempt has asked for it again.
+    UnderWay(Option<u32>),
+    /// It is over: whether it ended with its answer.
+    Over(bool),
 }
 
 /// What a phase that is played at once has planned.
@@ -314,6 +277,7 @@ impl<'a, S: rand::Rng> Running<'a, S> {
                 answered: false,
                 agent_answered: true,
                 first_session: None,
+                replay: Replay::None,
             });
         }
         (span.retry_s, span.approval_s) = (0.0, 0.0);
@@ -418,6 +382,17 @@ impl<'a, S: rand::Rng> Running<'a, S> {
                     self.close(took_s, !rejected, at_s, number, breaker, room.plans);
                 }
             }
+            What::SessionOver { attempt, answered, is_heard } => {
+                let asked_again = call.replay;
+                if tool.idempotent {
+                    call.replay = Replay::Over(answered);
+                }
+                let Some(at) = call.at_server else { return };
+                if (is_heard && at.attempt == attempt) || asked_again == Replay::UnderWay(Some(at.attempt)) {
+                    call.agent_answered = answered;
+                    self.close(at_s - at.begun_s, true, at_s, number, breaker, room.plans);
+                }
+            }
             What::GiveUp(attempt) => {
                 let Some(at) = call.at_server.filter(|at| at.attempt == attempt) else { return };
                 let (waited_s, timeout_s) = (at_s - at.begun_s, tool.faults.timeout_s);
@@ -510,7 +485,7 @@ impl<'a, S: rand::Rng> Running<'a, S> {
 
     /// Sends one copy of the attempt that is under way.
     fn send<P: Plans, V: Servers>(&mut self, at_s: f64, number: usize, request: Request, room: &mut Room<'_, P, V>) {
-        let Batch { tool, index, .. } = self.batch;
+        let Batch { tool, index, turn, .. } = self.batch;
         let Some(call) = self.calls.get_mut(number) else { return };
         let Some(at) = &mut call.at_server else { return };
         let attempt = at.attempt;
@@ -519,10 +494,27 @@ impl<'a, S: rand::Rng> Running<'a, S> {
             Fate::Rejected => request.reject_latency_s,
             Fate::Served | Fate::LostReply => {
                 let (service_s, is_answered) = (request.latency_s, request.fate == Fate::Served);
-                let arrival = Arrival { tool: index, call: number, attempt, service_s, is_answered };
+                if call.replay != Replay::None {
+                    at.executions += 1;
+                    match &mut call.replay {
+                        Replay::UnderWay(asked) if is_answered => *asked = Some(attempt),
+                        Replay::Over(answered) if is_answered => {
+                            let answered = *answered;
+                            let what = What::SessionOver { attempt, answered, is_heard: true };
+                            self.plan(room.plans, at_s, number, what);
+                        }
+                        _ => {}
+                    }
+                    return;
+                }
+                let is_second = at.copies > 1;
+                let arrival = Arrival { tool: index, call: number, attempt, is_second, turn, service_s, is_answered };
                 match room.servers.receive(arrival) {
                     Reception::Admitted => {
                         at.executions += 1;
+                        if tool.idempotent && tool.agent.is_some() {
+                            call.replay = Replay::UnderWay(None);
+                        }
                         return;
                     }
                     Reception::TurnedAway => call.run.turned_away(tool),

@@ -328,17 +328,10 @@ impl AgentRoom {
                 path: path.clone(),
             }),
         );
-        let session_starts_warm = session.touched.as_ref().is_some_and(|touched| touched.starts_warm);
+        let starts_warm = session.starts_warm();
         let (record, _) = session.finish(outcome, &own, now_s);
-        let below = room.agents.nodes.iter().skip(1);
-        for (sum, more) in self.nodes.iter_mut().skip(agent.node + 1).zip(below) {
-            *sum += *more;
-        }
-        if let Some(sum) = self.nodes.get_mut(agent.node) {
-            *sum += NodeTotals::of(&record, now_s, session_starts_warm);
-        }
-        totals.agents += AgentSums::of(&record);
-        totals.agents_unserved += u64::from(!record.served);
+        self.take_in(agent, &record, now_s, starts_warm, &room);
+        totals.add_agent(&record);
         self.spare.push(room);
         if record.stopped_by == Some(Limit::Time) && model.budget.before {
             // the caller's time is up too, whatever the rounding of two sums says
@@ -346,11 +339,47 @@ impl AgentRoom {
         }
         (now_s, outcome == Outcome::Answered)
     }
+
+    /// Counts a session of an agent that is over, and those of the agents below it, which are in `room`, at their nodes.
+    fn take_in(&mut self, agent: &Agent, record: &Record, duration_s: f64, starts_warm: bool, room: &Workspace) {
+        let below = room.agents.nodes.iter().skip(1);
+        for (sum, more) in self.nodes.iter_mut().skip(agent.node + 1).zip(below) {
+            *sum += *more;
+        }
+        if let Some(sum) = self.nodes.get_mut(agent.node) {
+            *sum += NodeTotals::of(record, duration_s, starts_warm);
+        }
+    }
+}
+
+impl Workspace {
+    /// Counts a session of an agent that was played elsewhere, and the agents below it, which are in its own `room`.
+    /// `starts_warm` says whether its first call found tools and system in the cache.
+    pub fn agent_over(&mut self, agent: &Agent, record: &Record, starts_warm: bool, room: &Workspace) {
+        self.agents.take_in(agent, record, record.elapsed_s, starts_warm, room);
+    }
+}
+
+impl PhaseTotals {
+    /// Adds a session of an agent that was called.
+    pub fn add_agent(&mut self, record: &Record) {
+        self.agents += AgentSums::of(record);
+        self.agents_unserved += u64::from(!record.served);
+    }
+}
+
+impl Record {
+    /// Adds sessions of agents that were still under way when the session that had called them was over.
+    pub fn add_late_agents(&mut self, late: &PhaseTotals) {
+        self.agents += late.agents;
+        self.cost += late.agents.cost();
+        self.served &= late.agents_unserved == 0;
+    }
 }
 
 impl<'m, D: Draws> Session<'m, D> {
     /// A session of an agent before its first call, which finds the shared prefix in the cache if `warm`.
-    fn of_agent(model: &'m crate::model::Model, draws: D, before: Used, warm: bool) -> Self {
+    pub fn of_agent(model: &'m crate::model::Model, draws: D, before: Used, warm: bool) -> Self {
         let mut session = Self::new(model, draws, false, before);
         session.starts_warm = Some(warm);
         if model.cache.enabled {
@@ -359,6 +388,11 @@ impl<'m, D: Draws> Session<'m, D> {
             session.touched = Some(Touches::default());
         }
         session
+    }
+
+    /// Whether the first call of an agent's session found tools and system in the cache.
+    pub fn starts_warm(&self) -> bool {
+        self.touched.as_ref().is_some_and(|touched| touched.starts_warm)
     }
 
     fn touches(&self) -> &[Stretch] {

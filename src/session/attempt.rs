@@ -63,7 +63,7 @@ impl<D: Draws> Session<'_, D> {
         let (model, number) = (self.model, self.turn + 1);
         let cache = &model.cache;
         // the pings of the gap before this call read what was cached then
-        if cache.is_kept_alive() {
+        if cache.is_kept_alive() && self.gate.is_none() {
             self.keep_alive(now_s);
         }
         if self.summary_to_apply {

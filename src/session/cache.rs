@@ -86,6 +86,17 @@ impl Entry {
         (due.max(0.0) as u64, tokens)
     }
 
+    /// What a ping at `now_s` reads, tokens: nothing where messages have expired.
+    pub fn ping_tokens(&self, cache: &Cache, parts: Parts, now_s: f64) -> u64 {
+        let (kept, expired) = self.valid(cache, parts, now_s);
+        if self.used && !expired { round_down(cache, kept) } else { 0 }
+    }
+
+    /// It was read at `now_s`.
+    pub fn used_at(&mut self, now_s: f64) {
+        self.used_at_s = now_s;
+    }
+
     /// So many pings were sent, one after each interval.
     pub fn pinged(&mut self, cache: &Cache, pings: u64) {
         self.used_at_s += pings as f64 * cache.keep_alive_s;

@@ -18,11 +18,12 @@ mod record;
 mod requests;
 mod runs;
 mod search;
+mod servers;
 mod spend;
 mod step;
 mod together;
 
-pub use agenda::{Arrival, Event, Plans, Reception, Servers, What};
+pub use agenda::{Event, Plans, What};
 pub use agent::{AgentSums, NodeTotals};
 pub use breaker::{Admission, BreakerState};
 pub use call::{AttemptEnd, Attempts, Fate, Progress, Request};
@@ -31,6 +32,7 @@ pub use herd::play_herd;
 pub use ledger::{Bill, Class, Ledger, Lump, Source};
 pub use phase::{PhaseEnd, PhaseTotals, ToolTotals, Workspace, play_phase};
 pub use record::{Cached, Limit, Outcome, Record, Turn};
+pub use servers::{Arrival, Reception, Servers};
 pub use step::{Call, Kind, Ruling, Sending, Step, Then};
 pub use together::OpenPhase;
 
@@ -296,7 +298,7 @@ impl<'m, D: Draws> Session<'m, D> {
                 Some(Step::Wait(wait_s))
             }
             State::Retrying => {
-                if self.model.cache.is_kept_alive() {
+                if self.model.cache.is_kept_alive() && self.gate.is_none() {
                     self.keep_alive(now_s);
                 }
                 Some(self.next_attempt(now_s))

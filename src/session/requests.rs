@@ -3,7 +3,7 @@
 use super::draws::Draws;
 use super::record::Limit;
 use super::spend::worst_case;
-use super::step::{Call, Kind};
+use super::step::{Call, Kind, Sending};
 use super::{Lump, Session};
 use crate::price::{PicoUsd, Split};
 
@@ -34,11 +34,30 @@ impl<D: Draws> Session<'_, D> {
     /// Sends the pings that are due by `now_s`, as far as the budget allows (MODEL.md §3.5).
     #[cold]
     pub(super) fn keep_alive(&mut self, now_s: f64) {
-        let model = self.model;
-        let (due, tokens) = self.entry.due_pings(&model.cache, now_s);
-        if due == 0 {
-            return;
+        let (due, tokens) = self.entry.due_pings(&self.model.cache, now_s);
+        if due > 0 {
+            self.ping(due, tokens);
         }
+    }
+
+    /// The ping that is due at `now_s` in a session whose calls others have a say in; `None` where nothing is cached any
+    /// more that it could read.
+    pub fn ping_to_send(&self, now_s: f64) -> Option<Sending> {
+        let cache = &self.model.cache;
+        let tokens = self.entry.ping_tokens(cache, self.parts, now_s);
+        (tokens > 0).then_some(Sending { arrives: true, prompt_tokens: tokens, hit_tokens: tokens, output_tokens: 1 })
+    }
+
+    /// A ping that reads so many tokens was let through at `now_s`.
+    pub fn pinged(&mut self, tokens: u64, now_s: f64) {
+        if self.ping(1, tokens) > 0 {
+            self.entry.used_at(now_s);
+        }
+    }
+
+    /// Books so many pings, each of which reads so many tokens, as far as the budget allows: how many that is.
+    fn ping(&mut self, due: u64, tokens: u64) -> u64 {
+        let model = self.model;
         let one = Split { read_tokens: tokens, output_tokens: 1, ..Split::default() };
         let tariff = model.tariff.as_ref();
         let tier = tariff.map_or(0, |tariff| tariff.tier_of(tokens));
@@ -51,6 +70,7 @@ impl<D: Draws> Session<'_, D> {
         self.record.keep_alive_pings += pings;
         self.record.keep_alive_tokens += tokens * pings;
         self.entry.pinged(&model.cache, pings);
+        pings
     }
 
     /// Books a request that was executed.

@@ -2,9 +2,10 @@
 //! order of time; one whose tools have to be found or are called from code; and one whose calls meet those of other
 //! sessions.
 
-use super::agenda::{Agenda, Event, Nobody, Plans, Room, Running, Servers, When, is_guarded};
+use super::agenda::{Agenda, Event, Plans, Room, Running, When, is_guarded};
 use super::draws::{Draws, Purpose, draw_whole};
 use super::phase::{Batch, PhaseEnd, PhaseTotals, Workspace, enter_history, play_tool, walk_longest_path};
+use super::servers::{Nobody, Servers};
 use super::{BreakerState, Session};
 
 /// A tool phase under way.

@@ -76,7 +76,7 @@ pub(super) fn answer_fleet(
     let of_each = |figure: Figure| (figure, played.iter().map(|r| figure.of(r)).collect());
     let values = Figure::all(model).into_iter().map(of_each).collect();
     let replications: Vec<Replication<()>> = played.into_iter().map(|r| r.map_sample(|_| ())).collect();
-    let checks = check_fleet(model, fleet, &scenario.tools, &fleet_summary, &replications);
+    let checks = check_fleet(model, fleet, &scenario.places, &fleet_summary, &replications);
     let answer = FleetAnswer { summary: fleet_summary, values, replications };
     Ok(Answer { sample: pooled, summary, checks, loadings: Vec::new(), fleet: Some(answer), scenario })
 }
@@ -146,7 +146,7 @@ fn overload(scenario: &Scenario, fleet: &Fleet) -> Option<Overload> {
     let model = &scenario.model;
     if fleet.limits.any_rate()
         || !fleet.outages.is_empty()
-        || model.phase.breaker.is_some()
+        || model.any_in_tree(&|model| model.phase.breaker.is_some())
         || matches!(fleet.arrivals, Arrivals::Times(_))
         || model.budget.time_s.is_some()
         || model.searches()
@@ -177,7 +177,7 @@ fn overload(scenario: &Scenario, fleet: &Fleet) -> Option<Overload> {
     let of_model = fleet
         .limits
         .concurrent
-        .filter(|_| is_fixed)
+        .filter(|_| is_fixed && model.routing.as_ref().is_none_or(|routing| routing.small.is_main))
         .map(|servers| (Place::Model, "the model".to_owned(), servers, least(0)));
     loads
         .chain(of_model)

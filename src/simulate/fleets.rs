@@ -61,7 +61,7 @@ pub fn compare_fleets(
         };
         ways.push(FleetWay { name, answer });
     }
-    let tools = first.map_or_else(Vec::new, |first| first.tools);
+    let tools = first.map_or_else(Vec::new, |first| first.places);
     let rows = figures.iter().map(|figure| row(*figure, figure.name(&tools), &ways)).collect();
     Ok(FleetComparison { ways, rows })
 }
@@ -89,13 +89,13 @@ fn row(figure: Figure, name: String, ways: &[FleetWay]) -> FleetRow {
     let values = |way: &FleetWay| -> Option<Vec<Option<f64>>> {
         let answer = way.answer.as_ref().ok()?;
         let fleet = answer.fleet.as_ref().filter(|fleet| fleet.summary.growth.is_none())?;
-        let named = |(figure, _): &&(Figure, Vec<Option<f64>>)| figure.name(&answer.scenario.tools) == name;
+        let named = |(figure, _): &&(Figure, Vec<Option<f64>>)| figure.name(&answer.scenario.places) == name;
         fleet.values.iter().find(named).map(|(_, values)| values.clone())
     };
     let reading = |way: &FleetWay| {
         let answer = way.answer.as_ref().ok()?;
         let fleet = answer.fleet.as_ref().filter(|fleet| fleet.summary.growth.is_none())?;
-        let own = Figure::parse(&name, &answer.scenario.model, &answer.scenario.tools).ok()?;
+        let own = Figure::parse(&name, &answer.scenario.model, &answer.scenario.places).ok()?;
         own.read(&answer.summary, &fleet.summary)
     };
     let base = ways.first().and_then(values);

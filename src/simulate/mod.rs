@@ -117,7 +117,7 @@ fn play(scenario: Scenario, progress: &dyn Progress, tables: Option<&dyn Sink>) 
         let answer = answer_fleet(scenario, &shared, progress, tables)?;
         if let (Some(sink), Some(fleet)) = (tables, answer.fleet_summary()) {
             let stream = sink.streams(1);
-            sink.rows(stream, fleet_part(&answer.scenario.strategy, fleet, &answer.scenario.tools));
+            sink.rows(stream, fleet_part(&answer.scenario.strategy, fleet, &answer.scenario.places));
             sink.end(stream);
         }
         return Ok(answer);

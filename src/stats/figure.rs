@@ -172,6 +172,6 @@ impl Figure {
 fn waits_at(model: &Model, place: Place) -> bool {
     match place {
         Place::Model => model.fleet.as_ref().is_some_and(|fleet| fleet.limits.concurrent.is_some()),
-        Place::Tool(index) => model.phase.tools.get(index).is_some_and(|tool| tool.station.is_some()),
+        Place::Tool(index) => model.station_tools().get(index).is_some_and(|tool| tool.station.is_some()),
     }
 }

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::metric::{Metric, Rate};
 use super::moments::{Estimate, Moments};
+use super::nodes::NodeSummary;
 use super::quantile::{QUANTILES, QuantileEstimate, quantile_ranks};
 use super::sample::Sample;
 use super::summary::{MetricSummary, Summary};
@@ -16,16 +17,21 @@ use crate::model::{Fleet, Model};
 pub enum Place {
     /// Calls of the model.
     Model,
-    /// Calls of the tool with this number.
+    /// Calls of the tool with this number among all of the tree of agents ([`Model::station_tools`]).
     Tool(usize),
+}
+
+fn has_breaker(model: &Model) -> bool {
+    model.any_in_tree(&|model| model.phase.breaker.is_some())
 }
 
 impl Place {
     /// The places at which sessions of a model's fleet meet.
     pub fn all(model: &Model) -> Vec<Self> {
-        let tools = model.phase.tools.iter().enumerate();
-        let shared = tools.filter(|(_, tool)| tool.is_shared() || model.phase.breaker.is_some());
-        std::iter::once(Self::Model).chain(shared.map(|(index, _)| Self::Tool(index))).collect()
+        let has_breaker = has_breaker(model);
+        let tools = model.station_tools().into_iter().enumerate();
+        let shared = tools.filter(|(_, tool)| tool.is_shared() || has_breaker).map(|(index, _)| Self::Tool(index));
+        std::iter::once(Self::Model).chain(shared).collect()
     }
 
     /// Where its station stands among those of a replication: the model's first, then the tools'.
@@ -210,6 +216,23 @@ pub fn fleet_sessions(model: &Model, replications: &[Replication<Sample>], poole
         *own = if rate.is_at_most_one() { share(values) } else { over(values) };
         if *rate == Rate::Answered && own.se.is_nan() {
             own.value = pooled.ratio(*rate).map_or(f64::NAN, |all| all.value);
+        }
+    }
+    let over_tools = |pooled: &mut Vec<Option<Estimate>>, of: &dyn Fn(&Sample, usize) -> Option<Estimate>| {
+        for (index, own) in pooled.iter_mut().enumerate() {
+            *own = own.map(|_| share(samples.iter().filter_map(|sample| Some(of(sample, index)?.value))));
+        }
+    };
+    over_tools(&mut summary.tool_duplicates, &|sample, index| sample.tool_duplicates(index));
+    over_tools(&mut summary.tools_on_path, &|sample, index| sample.tool_on_path(index));
+    let nodes: Vec<Vec<NodeSummary>> = samples.iter().map(|sample| sample.nodes()).collect();
+    for (index, own) in summary.nodes.iter_mut().enumerate() {
+        let all: Vec<&NodeSummary> = nodes.iter().filter_map(|nodes| nodes.get(index)).collect();
+        *own = NodeSummary::over(&all, &|values| over(values.into_iter()), &|values| share(values.into_iter()));
+    }
+    if let Some(success) = summary.rate(Rate::Success).copied() {
+        for (k, own) in &mut summary.pass_k {
+            *own = pooled.pass_k_with(*k, &success).unwrap_or(*own);
         }
     }
     summary
@@ -479,7 +502,7 @@ fn series(model: &Model, stations: &[StationSummary], replications: &[Replicatio
         let unanswered = pieces(&|r, piece| f64::from(r.unanswered.pieces[piece]) * 3600.0 / r.piece_s);
         all.push(Series { kind: SeriesKind::UnansweredPerHour, values: unanswered });
     }
-    if model.phase.breaker.is_some() {
+    if has_breaker(model) {
         let refused = pieces(&|r, piece| f64::from(r.refused.pieces[piece]) / r.piece_s);
         all.push(Series { kind: SeriesKind::BreakerPerS, values: refused });
     }

@@ -62,6 +62,35 @@ pub struct NodeSummary {
     pub duplicates_per_call: Option<Estimate>,
 }
 
+impl NodeSummary {
+    /// The same figures from those of several replications, as `mean` and `share` make one of many.
+    pub(super) fn over(
+        all: &[&Self],
+        mean: &dyn Fn(Vec<f64>) -> Estimate,
+        share: &dyn Fn(Vec<f64>) -> Estimate,
+    ) -> Self {
+        let each = |of: &dyn Fn(&Self) -> Estimate| mean(all.iter().map(|node| of(node).value).collect());
+        let some = |of: &dyn Fn(&Self) -> Option<Estimate>, make: &dyn Fn(Vec<f64>) -> Estimate| {
+            let values: Vec<f64> = all.iter().filter_map(|node| Some(of(node)?.value)).collect();
+            (!values.is_empty()).then(|| make(values))
+        };
+        Self {
+            sessions: each(&|node| node.sessions),
+            cost_usd: each(&|node| node.cost_usd),
+            input_tokens: each(&|node| node.input_tokens),
+            output_tokens: each(&|node| node.output_tokens),
+            turns: each(&|node| node.turns),
+            tool_calls: each(&|node| node.tool_calls),
+            duration_s: some(&|node| node.duration_s, mean),
+            unanswered: some(&|node| node.unanswered, share),
+            warm: some(&|node| node.warm, share),
+            unserved: some(&|node| node.unserved, share),
+            executions: each(&|node| node.executions),
+            duplicates_per_call: some(&|node| node.duplicates_per_call, share),
+        }
+    }
+}
+
 impl NodeSample {
     /// What the main agent itself came to.
     pub fn main(record: &Record) -> NodeTotals {

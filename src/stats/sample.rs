@@ -381,8 +381,13 @@ impl Sample {
     /// `C(successes, k) / C(sessions, k)`, with the interval that follows from that of the success rate. `None` without
     /// `[outcome]`, or where there are fewer sessions.
     pub fn pass_k(&self, k: u32) -> Option<Estimate> {
-        let one = self.ratio(Rate::Success)?;
-        let (sessions, successes) = (self.sessions as f64, (one.value * self.sessions as f64).round());
+        self.pass_k_with(k, &self.ratio(Rate::Success)?)
+    }
+
+    /// The same with the interval that follows from another estimate of the success rate.
+    pub(super) fn pass_k_with(&self, k: u32, one: &Estimate) -> Option<Estimate> {
+        let sessions = self.sessions as f64;
+        let successes = (self.ratio(Rate::Success)?.value * sessions).round();
         let k = f64::from(k);
         if sessions < k {
             return None;

@@ -18,7 +18,7 @@ use crate::support::{answer, assert_close, mean, scenario, scenario_with, shippe
 
 /// Records by session number.
 #[derive(Default)]
-struct Records(BTreeMap<u64, Record>);
+pub struct Records(BTreeMap<u64, Record>);
 
 impl Collect for Records {
     fn empty(&self) -> Self {
@@ -41,20 +41,76 @@ impl Collect for Records {
 }
 
 /// One replication, its sessions by number.
-fn records(scenario: &Scenario) -> Vec<Record> {
+pub fn records(scenario: &Scenario) -> Vec<Record> {
     let fleet = scenario.model.fleet.as_ref().unwrap();
     let played =
         play_fleet(&scenario.model, fleet, scenario.run.seed, &Records::default(), |_| Records::default(), &|_| {});
     played.into_iter().flat_map(|replication| replication.sample.0.into_values()).collect()
 }
 
-fn summary(answer: &Answer) -> &agent_sim::stats::FleetSummary {
+pub fn summary(answer: &Answer) -> &agent_sim::stats::FleetSummary {
     &answer.fleet.as_ref().unwrap().summary
 }
 
 #[track_caller]
 fn near(a: f64, b: f64, what: &str) {
     assert!((a - b).abs() <= 2e-7 * (1.0 + a.abs()), "{what}: {a} {b}");
+}
+
+/// The same model with servers without end for every tool, and agents that meet nobody's warm prefix.
+fn with_servers(model: &mut Model) {
+    model.cache.warm_prefix = 0.0;
+    for tool in &mut model.phase.tools {
+        tool.station = Some(Station { servers: 1_000_000, places: 0 });
+        if let Some(agent) = &mut tool.agent {
+            with_servers(&mut agent.model);
+        }
+    }
+    if let Some(routing) = &mut model.routing {
+        with_servers(&mut routing.small);
+    }
+}
+
+/// Plays sessions of a scenario alone, and so far apart in a fleet that no session meets another or its prefix.
+pub fn are_the_same_alone_and_in_a_fleet(mut scenario: Scenario, name: &str) {
+    with_servers(&mut scenario.model);
+    let mut shared = scenario.clone();
+    let text = "session.turns = 1\n[fleet]\narrivals = { poisson = { per_hour = 0.004 } }\nhorizon = \"250000h\"\n\
+                warm_up = \"0s\"\nreplications = 1";
+    let mut fleet = self::scenario(text).model.fleet.unwrap();
+    fleet.arrivals = Arrivals::Times((0..200).map(|number| f64::from(number) * 4_500_000.0).collect());
+    shared.model.fleet = Some(fleet);
+    let mut own = Records::default();
+    let played = play_fleet(
+        &shared.model,
+        shared.model.fleet.as_ref().unwrap(),
+        1,
+        &Records::default(),
+        |_| Records::default(),
+        &|_| {},
+    );
+    let together = &played[0].sample.0;
+    assert!(together.len() > 190, "{name}: {}", together.len());
+    let first = *together.keys().next().unwrap();
+    Play { model: &scenario.model, seed: 1, sessions: first..first + together.len() as u64 }.run(&mut own, &|_| {});
+    for (number, theirs) in together {
+        let mine = &own.0[number];
+        near(mine.latency_s, theirs.latency_s, name);
+        near(mine.tool_s, theirs.tool_s, name);
+        near(mine.retry_wait_s, theirs.retry_wait_s, name);
+        near(mine.approval_s, theirs.approval_s, name);
+        // an answer that comes when the time is up is a matter of taste
+        let succeeded = |r: &Record| if scenario.model.budget.any() { 0 } else { r.succeeded_calls };
+        let counts = |r: &Record| {
+            [r.turns, r.tool_calls, r.attempts, r.executions, r.duplicates, r.hedges, succeeded(r), r.refused_calls]
+        };
+        assert_eq!((mine.cost, counts(mine)), (theirs.cost, counts(theirs)), "{name}");
+        assert_eq!((mine.outcome, mine.expired_gaps), (theirs.outcome, theirs.expired_gaps), "{name}");
+        assert_eq!((mine.model_calls, mine.model_attempts), (theirs.model_calls, theirs.model_attempts), "{name}");
+        assert_eq!((mine.agents, mine.served), (theirs.agents, theirs.served), "{name}");
+        assert_eq!((mine.runs, mine.redone, mine.succeeded), (theirs.runs, theirs.redone, theirs.succeeded), "{name}");
+        assert_eq!(mine.keep_alive_pings, theirs.keep_alive_pings, "{name}");
+    }
 }
 
 #[test]
@@ -74,54 +130,9 @@ fn where_nothing_is_shared_sessions_are_those_that_are_played_alone() {
         "cache-breaks.toml",
     ];
     for file in files {
-        let mut alone = shipped_scenario(file, None);
-        alone.model.cache.warm_prefix = 0.0;
-        let mut shared = alone.clone();
-        // so far apart that no session finds another one's prefix
-        let text = "session.turns = 1\n[fleet]\narrivals = { poisson = { per_hour = 0.004 } }\nhorizon = \"250000h\"\n\
-                    warm_up = \"0s\"\nreplications = 1";
-        let mut fleet = scenario(text).model.fleet.unwrap();
-        fleet.arrivals = Arrivals::Times((0..200).map(|number| f64::from(number) * 4_500_000.0).collect());
-        shared.model.fleet = Some(fleet);
-        for tool in &mut shared.model.phase.tools {
-            tool.station = Some(Station { servers: 1_000_000, places: 0 });
-        }
-        let mut own = Records::default();
-        let played = play_fleet(
-            &shared.model,
-            shared.model.fleet.as_ref().unwrap(),
-            1,
-            &Records::default(),
-            |_| Records::default(),
-            &|_| {},
-        );
-        let together = &played[0].sample.0;
-        assert!(together.len() > 190, "{file}: {}", together.len());
-        let first = *together.keys().next().unwrap();
-        Play { model: &alone.model, seed: 1, sessions: first..first + together.len() as u64 }.run(&mut own, &|_| {});
-        for (number, theirs) in together {
-            let mine = &own.0[number];
-            near(mine.latency_s, theirs.latency_s, file);
-            near(mine.tool_s, theirs.tool_s, file);
-            near(mine.retry_wait_s, theirs.retry_wait_s, file);
-            near(mine.approval_s, theirs.approval_s, file);
-            assert_eq!(
-                (mine.cost, mine.turns, mine.tool_calls, mine.attempts, mine.executions, mine.duplicates, mine.hedges),
-                (
-                    theirs.cost,
-                    theirs.turns,
-                    theirs.tool_calls,
-                    theirs.attempts,
-                    theirs.executions,
-                    theirs.duplicates,
-                    theirs.hedges
-                ),
-                "{file}"
-            );
-            assert_eq!((mine.outcome, mine.expired_gaps), (theirs.outcome, theirs.expired_gaps), "{file}");
-            assert_eq!((mine.model_calls, mine.model_attempts), (theirs.model_calls, theirs.model_attempts), "{file}");
-        }
+        are_the_same_alone_and_in_a_fleet(shipped_scenario(file, None), file);
     }
+    are_the_same_alone_and_in_a_fleet(shipped_scenario("conversation.toml", Some("keep-alive")), "pings");
 }
 
 /// Sessions of one model call that takes so long, with so many places.

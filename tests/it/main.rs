@@ -14,6 +14,7 @@ mod cli;
 mod compare;
 mod distributions;
 mod fleet;
+mod fleet_agents;
 #[cfg(feature = "frames")]
 mod frames;
 mod golden;

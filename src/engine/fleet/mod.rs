@@ -2,8 +2,11 @@
 //! share. One replication runs on one thread; replications are independent and run on all cores.
 
 mod arrivals;
+mod calls;
 mod clock;
+mod kinds;
 mod limiter;
+mod phases;
 mod prefix;
 mod recorder;
 mod replication;
@@ -21,20 +24,21 @@ use super::rng::SessionDraws;
 use crate::model::{Fleet, Model};
 use crate::price::PicoUsd;
 use crate::session::{
-    Bill, Call, Draws, Event, OpenPhase, Outcome, PhaseEnd, PhaseTotals, Plans, Purpose, Record, Ruling, Run, Runs,
-    Session, Step, Then, Used, What, Workspace, play_phase,
+    Bill, Draws, Event, OpenPhase, Outcome, PhaseTotals, Plans, Purpose, Record, Run, Runs, Session, Step, Then, Used,
+    Workspace,
 };
 
 use arrivals::Coming;
 use clock::{ns, seconds};
+use kinds::{Kinds, MAIN};
 use limiter::Limiter;
 pub use limiter::{LimitKind, LimitRecord};
 use prefix::SharedPrefix;
 pub use recorder::{Gauge, PIECES, Tally, Waits};
 pub use replication::Replication;
-use shared::{AtTool, Happening, Meeting, Shared, Whose};
+use shared::{AtTool, Happening, Shared};
+use station::Station;
 pub use station::StationRecord;
-use station::{Place, Station};
 
 /// With more sessions in progress than this a replication is given up: a session takes a few kilobytes.
 pub const MOST_IN_PROGRESS: u64 = 200_000;
@@ -70,9 +74,28 @@ enum Failure {
     Down,
 }
 
+/// A session that is over but for agents that it has called and nobody waits for any more.
+struct Leaving {
+    record: Record,
+    bill: Bill,
+    /// Of an agent's session, whether its first call found tools and system in the cache.
+    starts_warm: bool,
+    /// Of the main agent's, whether it ended while sessions were counted.
+    counts: bool,
+}
+
 /// A session under way.
 #[derive(Default)]
 struct Slot<'m> {
+    /// What it is.
+    kind: u32,
+    /// The call that it is, of an agent's.
+    caller: Option<AtTool>,
+    /// Sessions of agents that it has called and that haven't left; what they came to after the run that called them; and
+    /// itself, where it is over and waits for them.
+    open_agents: u32,
+    late: Option<Box<PhaseTotals>>,
+    leaving: Option<Box<Leaving>>,
     session: Option<Session<'m, SessionDraws>>,
     runs: Option<Runs<'m, SessionDraws>>,
     is_here: bool,
@@ -84,8 +107,11 @@ struct Slot<'m> {
     totals: PhaseTotals,
     phase: Option<OpenPhase<'m, Xoshiro256PlusPlus>>,
     phase_ns: u64,
-    /// Numbers the phases of all sessions that were kept here.
+    /// Numbers the phases of all sessions that were kept here; those up to the second number are of earlier runs.
     phases: u32,
+    phases_before_run: u32,
+    /// Numbers its calls that have pings after them.
+    pings: u32,
     /// What comes after the model call that is under way, its turn, and what it will have written if it counts.
     then: Option<(Then, u64)>,
     writes: Option<u64>,
@@ -117,11 +143,10 @@ struct Playing<'m, C> {
     slots: Vec<Slot<'m>>,
     free: Vec<u32>,
     shared: Shared<'m>,
+    kinds: Kinds<'m>,
     limiter: Limiter,
-    prefix: SharedPrefix,
+    prefixes: Vec<SharedPrefix>,
     model_station: Station<u32>,
-    is_gated: bool,
-    meet_in_phases: bool,
     outbox: Outbox,
     /// Of sessions that ended, by piece of the horizon, ms.
     latencies: Vec<Histogram<u64>>,
@@ -136,12 +161,11 @@ struct Playing<'m, C> {
 
 impl<'m, C: Collect> Playing<'m, C> {
     fn new(model: &'m Model, fleet: &'m Fleet, seed: u64, number: u64, chunk: C, sample: C) -> Self {
-        let shared = Shared::new(model, fleet);
+        let kinds = Kinds::new(model, fleet);
+        let shared = Shared::new(model, &kinds, fleet);
         let (ruler, limits) = (shared.ruler, &fleet.limits);
         let first_number = (number + 1) << REPLICATION_BITS;
         let stream = SessionDraws::new(seed, first_number).stream(Purpose::Arrivals, 0);
-        let has_model_outage = fleet.outages.iter().any(|outage| outage.tool.is_none());
-        let has_prefix = model.cache.enabled;
         let out = Replication {
             sample,
             arrived: Tally::new(),
@@ -169,10 +193,9 @@ impl<'m, C: Collect> Playing<'m, C> {
             slots: Vec::new(),
             free: Vec::new(),
             limiter: Limiter::new(limits),
-            prefix: SharedPrefix::new(ns(model.cache.prefix_lifetime_s)),
+            prefixes: kinds.prefix_lifetimes_s().into_iter().map(|s| SharedPrefix::new(ns(s))).collect(),
+            kinds,
             model_station: Station::new(None, limits.concurrent.unwrap_or(u64::MAX), u64::MAX, ruler),
-            is_gated: limits.any_rate() || limits.concurrent.is_some() || has_model_outage || has_prefix,
-            meet_in_phases: shared.meet_in_phases(),
             shared,
             outbox: Outbox(Vec::new()),
             latencies: (0..PIECES).filter_map(|_| Histogram::new(2).ok()).collect(),
@@ -205,7 +228,7 @@ impl<'m, C: Collect> Playing<'m, C> {
                 progress(self.out.ended.all - reported);
                 reported = self.out.ended.all;
             }
-            if self.out.in_progress.level > MOST_IN_PROGRESS {
+            if (self.slots.len() - self.free.len()) as u64 > MOST_IN_PROGRESS {
                 self.out.given_up_s = Some(seconds(at_ns));
                 break;
             }
@@ -240,8 +263,10 @@ impl<'m, C: Collect> Playing<'m, C> {
             Happening::GoesOn(slot) => self.go_on(slot),
             Happening::CallOver(slot) => self.call_over(slot),
             Happening::LeavesQueue { slot, wait } => self.leave_queue(slot, wait),
+            Happening::Pings { slot, ping } => self.ping(slot, ping),
             Happening::InPhase { whose, tool, call, what } => self.in_phase(whose, tool, call, what),
             Happening::Served(request) => self.served(request),
+            Happening::AgentBegins(request) => self.agent_begins(request),
             Happening::Weather => self.shared.look_at_weather(),
             Happening::WarmedUp => self.start_counting(),
         }
@@ -273,12 +298,9 @@ impl<'m, C: Collect> Playing<'m, C> {
         let number = self.first_number + self.out.arrived.all;
         self.out.arrived.count(self.shared.piece);
         self.out.in_progress.up(now_ns);
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot::default());
-            (self.slots.len() - 1) as u32
-        });
+        let slot = self.take_slot();
         let kept = &mut self.slots[slot as usize];
-        (kept.number, kept.arrived_ns, kept.outage_draws) = (number, now_ns, 0);
+        (kept.number, kept.arrived_ns) = (number, now_ns);
         kept.is_here = true;
         kept.room.start_session(self.model);
         let draws = SessionDraws::new(self.seed, number);
@@ -295,10 +317,21 @@ impl<'m, C: Collect> Playing<'m, C> {
         }
     }
 
+    fn take_slot(&mut self) -> u32 {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::default());
+            (self.slots.len() - 1) as u32
+        });
+        let kept = &mut self.slots[slot as usize];
+        (kept.outage_draws, kept.kind, kept.phases_before_run) = (0, MAIN, kept.phases);
+        slot
+    }
+
     fn begin_run(&mut self, slot: u32, run: &Run<'m, SessionDraws>) {
         let kept = &mut self.slots[slot as usize];
+        (kept.kind, kept.phases_before_run) = (self.kinds.of_run(run.model), kept.phases);
         let mut session = Session::new(run.model, run.draws, false, run.before);
-        if self.is_gated {
+        if self.kinds.get(kept.kind).is_gated {
             session.gate();
         }
         kept.room.start_run(run.number, run.origin_s);
@@ -340,215 +373,17 @@ impl<'m, C: Collect> Playing<'m, C> {
         }
     }
 
-    /// A model call wants a place.
-    fn shared_call(&mut self, slot: u32) {
-        let (now_ns, piece) = (self.shared.now_ns, self.shared.piece);
-        self.model_station.record.came.count(piece);
-        let place = self.model_station.receive(slot, now_ns, piece);
-        if place == Place::Served {
-            return self.send(slot, 0.0);
-        }
-        let kept = &mut self.slots[slot as usize];
-        kept.waits = kept.waits.wrapping_add(1);
-        let Some(session) = &kept.session else { return };
-        let most_s = session.waits_at_most_s(seconds(now_ns - kept.run_ns));
-        if most_s.is_finite() {
-            let wait = kept.waits;
-            self.shared.plan_in(most_s.max(0.0), Happening::LeavesQueue { slot, wait });
-        }
-    }
-
-    /// A call has waited for a place as long as its session can.
-    fn leave_queue(&mut self, slot: u32, wait: u32) {
-        let (now_ns, piece) = (self.shared.now_ns, self.shared.piece);
-        let kept = &mut self.slots[slot as usize];
-        if kept.waits != wait {
-            return;
-        }
-        let Some(waited_ns) = self.model_station.leave(|other| *other == slot, now_ns, piece) else { return };
-        kept.waits = kept.waits.wrapping_add(1);
-        if let Some(session) = &mut kept.session {
-            session.gives_up_waiting(seconds(now_ns - kept.run_ns), seconds(waited_ns));
-        }
-        self.go_on(slot);
-    }
-
-    /// A model call is sent, after it has waited for a place.
-    fn send(&mut self, slot: u32, waited_s: f64) {
-        let now_ns = self.shared.now_ns;
-        let kept = &mut self.slots[slot as usize];
-        let Some(session) = &mut kept.session else { return };
-        let clock_s = seconds(now_ns - kept.run_ns);
-        let shares_prefix = session.shares_prefix();
-        let is_warm = shares_prefix && self.prefix.is_warm(now_ns);
-        let sending = session.sending(clock_s, is_warm);
-        let hit = self.shared.is_hit(None, session.draws(), &mut kept.outage_draws);
-        let mut counts = false;
-        let ruling = match hit {
-            Some(true) => Ruling::Lose,
-            Some(false) => Ruling::Reject { retry_after_s: 0.0 },
-            None if sending.arrives => {
-                let ruling = self.limiter.admit(&sending, now_ns, self.shared.piece);
-                counts = ruling == Ruling::Pass;
-                ruling
-            }
-            None => Ruling::Pass,
-        };
-        kept.holds_place = true;
-        kept.waits = kept.waits.wrapping_add(1);
-        kept.failure = match (hit, ruling) {
-            (Some(_), _) => Some(Failure::Down),
-            (None, Ruling::Pass) => None,
-            (None, Ruling::Reject { .. } | Ruling::Lose) => Some(Failure::TurnedAway),
-        };
-        let step = session.send(clock_s, waited_s, is_warm, ruling);
-        let Step::Call(call) = step else {
-            // nothing was about to be sent
-            self.free_place(slot);
-            return self.go_on(slot);
-        };
-        if shares_prefix && counts {
-            let found = session.found_prefix(call.hit_tokens);
-            self.prefix.touch(now_ns, found, now_ns.saturating_add(ns(call.first_token_s)));
-            self.out.prefix_calls += 1;
-            self.out.prefix_warm += u64::from(found);
-        }
-        self.called(slot, &call, counts.then_some(call.output_tokens));
-    }
-
-    /// A model call is under way; `writes` is what it will have written where that counts against limits.
-    fn called(&mut self, slot: u32, call: &Call, writes: Option<u64>) {
-        let kept = &mut self.slots[slot as usize];
-        (kept.then, kept.writes) = (Some((call.then, call.turn)), writes);
-        if !kept.holds_place {
-            let (now_ns, piece) = (self.shared.now_ns, self.shared.piece);
-            let record = &mut self.model_station.record;
-            record.came.count(piece);
-            record.busy.up(now_ns);
-        }
-        self.shared.plan_in(call.took_s, Happening::CallOver(slot));
-    }
-
-    /// Gives the place of a model call to the next one that waits.
-    fn free_place(&mut self, slot: u32) {
-        let (now_ns, piece) = (self.shared.now_ns, self.shared.piece);
-        let kept = &mut self.slots[slot as usize];
-        kept.holds_place = false;
-        let record = &mut self.model_station.record;
-        match kept.failure.take() {
-            None => record.served.count(piece),
-            Some(Failure::TurnedAway) => record.turned_away.count(piece),
-            Some(Failure::Down) => record.down.count(piece),
-        }
-        if let Some((next, waited_ns)) = self.model_station.freed(now_ns) {
-            self.send(next, seconds(waited_ns));
-        }
-    }
-
-    fn call_over(&mut self, slot: u32) {
-        let now_ns = self.shared.now_ns;
-        let kept = &mut self.slots[slot as usize];
-        if let Some(writes) = kept.writes.take() {
-            self.limiter.ended(writes, now_ns, self.shared.piece);
-        }
-        let then = kept.then.take();
-        self.free_place(slot);
-        match then {
-            Some((Then::Tools, turn)) => self.begin_phase(slot, turn),
-            _ => self.go_on(slot),
-        }
-    }
-
-    fn begin_phase(&mut self, slot: u32, turn: u64) {
-        let kept = &mut self.slots[slot as usize];
-        let Some(session) = &mut kept.session else { return };
-        let now_s = seconds(self.shared.now_ns - kept.run_ns);
-        if !self.meet_in_phases {
-            let end = play_phase(session, turn, now_s, &mut kept.room, &mut kept.totals);
-            return self.phase_over(slot, &end, now_s);
-        }
-        kept.phases = kept.phases.wrapping_add(1);
-        kept.phase_ns = self.shared.now_ns;
-        let whose = Whose { slot, phase: kept.phases };
-        let mut meeting = Meeting::new(&mut self.shared, session, whose, kept.run_ns, &mut kept.outage_draws);
-        let open =
-            OpenPhase::begin(session, turn, now_s, &mut kept.room, &mut kept.totals, &mut self.outbox, &mut meeting);
-        kept.phase = Some(open);
-        self.plan_all(whose);
-        self.close_phase(slot);
-    }
-
-    /// Plans what a phase has planned.
-    fn plan_all(&mut self, whose: Whose) {
-        let phase_ns = self.slots[whose.slot as usize].phase_ns;
-        for Event { at_s, batch, call, what, .. } in self.outbox.0.drain(..) {
-            // a moment that is past by a rounding error is now
-            let at_ns = phase_ns.saturating_add(ns(at_s)).max(self.shared.now_ns);
-            let what = Happening::InPhase { whose, tool: batch as u32, call: call as u32, what };
-            self.shared.agenda.plan(at_ns, what);
-        }
-    }
-
-    fn in_phase(&mut self, whose: Whose, tool: u32, call: u32, what: What) {
-        let (now_ns, piece) = (self.shared.now_ns, self.shared.piece);
-        let Some(kept) = self.slots.get_mut(whose.slot as usize) else { return };
-        if kept.phases != whose.phase {
-            return;
-        }
-        let (Some(session), Some(open)) = (&mut kept.session, &mut kept.phase) else { return };
-        let Some(began_s) = open.began_s(tool as usize) else { return };
-        let at_s = seconds(now_ns - kept.phase_ns);
-        let in_batch_s = (at_s - began_s).max(0.0);
-        let event = Event { at_s, batch: tool as usize, in_batch_s, call: call as usize, what };
-        let mut meeting = Meeting::new(&mut self.shared, session, whose, kept.run_ns, &mut kept.outage_draws);
-        let refused = kept.totals.refused;
-        open.handle(event, session, &mut kept.room, &mut kept.totals, &mut self.outbox, &mut meeting);
-        if kept.totals.refused > refused {
-            self.shared.refused.count(piece);
-        }
-        if !self.outbox.0.is_empty() {
-            self.plan_all(whose);
-        }
-        self.close_phase(whose.slot);
-    }
-
-    /// Goes on with the session if nothing of its phase is left to happen.
-    fn close_phase(&mut self, slot: u32) {
-        let kept = &mut self.slots[slot as usize];
-        let (Some(session), Some(open)) = (&kept.session, kept.phase.take_if(|open| open.is_over())) else { return };
-        kept.phases = kept.phases.wrapping_add(1);
-        let end = open.close(session, &mut kept.room);
-        let began_s = seconds(kept.phase_ns - kept.run_ns);
-        self.phase_over(slot, &end, began_s);
-    }
-
-    fn phase_over(&mut self, slot: u32, end: &PhaseEnd, began_s: f64) {
-        let kept = &mut self.slots[slot as usize];
-        let Some(session) = &mut kept.session else { return };
-        let duration_s = session.after_tools(end, began_s, &kept.totals);
-        let at_ns = kept.run_ns.saturating_add(ns(began_s + duration_s)).max(self.shared.now_ns);
-        self.shared.agenda.plan(at_ns, Happening::GoesOn(slot));
-    }
-
-    fn served(&mut self, request: AtTool) {
-        if let Some((next, waited_s)) = self.shared.served(request.tool as usize) {
-            let kept = &mut self.slots[next.whose.slot as usize];
-            let awaits = |open: &OpenPhase<'_, _>| open.awaits(next.tool as usize, next.call as usize, next.attempt);
-            if kept.phases == next.whose.phase && kept.phase.as_ref().is_some_and(awaits) {
-                kept.totals.queue_s += waited_s;
-            }
-        }
-        if request.is_answered {
-            let what = What::Reply { attempt: request.attempt, rejected: false };
-            self.in_phase(request.whose, request.tool, request.call, what);
-        }
-    }
-
     fn end_run(&mut self, slot: u32, outcome: Outcome) {
         let kept = &mut self.slots[slot as usize];
         let Some(session) = kept.session.take() else { return };
+        kept.pings = kept.pings.wrapping_add(1);
         let now_s = seconds(self.shared.now_ns - kept.run_ns);
+        let starts_warm = session.starts_warm();
         let (record, bill) = session.finish(outcome, &kept.totals, now_s);
+        if let Some(request) = kept.caller {
+            kept.leaving = Some(Box::new(Leaving { record, bill, starts_warm, counts: false }));
+            return self.agent_ends(slot, request, record.outcome == Outcome::Answered);
+        }
         let Some(mut runs) = kept.runs.take() else { return self.end(slot, &record, &bill) };
         runs.ended(&record, &bill);
         if let Some(run) = runs.begin() {
@@ -559,6 +394,7 @@ impl<'m, C: Collect> Playing<'m, C> {
         self.end(slot, &record, &bill);
     }
 
+    /// A session of the main agent is over.
     fn end(&mut self, slot: u32, record: &Record, bill: &Bill) {
         let (now_ns, piece) = (self.shared.now_ns, self.shared.piece);
         let kept = &mut self.slots[slot as usize];
@@ -566,7 +402,6 @@ impl<'m, C: Collect> Playing<'m, C> {
         self.out.ended.count(piece);
         self.out.stay_in_window_s += seconds(now_ns - kept.arrived_ns.max(self.from_ns));
         kept.is_here = false;
-        self.out.cost_pieces[piece] += record.cost;
         if record.outcome != Outcome::Answered {
             self.out.unanswered.count(piece);
         }
@@ -576,7 +411,37 @@ impl<'m, C: Collect> Playing<'m, C> {
                 latencies.saturating_record(ms);
             }
         }
-        if self.is_counting {
+        let counts = self.is_counting;
+        if kept.open_agents == 0 && kept.late.is_none() {
+            return self.leave(slot, record, bill, counts);
+        }
+        let (record, bill) = (*record, bill.clone());
+        kept.leaving = Some(Box::new(Leaving { record, bill, starts_warm: false, counts }));
+        self.leave_if_alone(slot);
+    }
+
+    /// A session that is over leaves if no agent that it has called is under way any more.
+    fn leave_if_alone(&mut self, slot: u32) {
+        let kept = &mut self.slots[slot as usize];
+        if kept.open_agents > 0 {
+            return;
+        }
+        let Some(mut leaving) = kept.leaving.take() else { return };
+        if let Some(late) = kept.late.take() {
+            leaving.record.add_late_agents(&late);
+        }
+        if kept.caller.is_some() {
+            self.agent_leaves(slot, &leaving.record, leaving.starts_warm);
+        } else {
+            self.leave(slot, &leaving.record, &leaving.bill, leaving.counts);
+        }
+    }
+
+    /// A session of the main agent leaves, with all that it and its agents came to.
+    fn leave(&mut self, slot: u32, record: &Record, bill: &Bill, counts: bool) {
+        self.out.cost_pieces[self.shared.piece] += record.cost;
+        if counts {
+            let kept = &self.slots[slot as usize];
             self.chunk.session(kept.number, record, bill, &kept.room);
             self.in_chunk += 1;
             if self.in_chunk == CHUNK {

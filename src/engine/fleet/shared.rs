@@ -1,10 +1,12 @@
 //! What the sessions of a fleet share: the servers of tools, breakers, outages, the agenda.
 
 use super::clock::{Agenda, ns, seconds};
+use super::kinds::{Kind, Kinds};
 use super::recorder::{Ruler, Tally};
 use super::station::{Place, Station};
-use crate::model::{Fleet, MOST_TOOLS, Model, Tool};
-use crate::session::{Arrival, BreakerState, Draws, Purpose, Reception, Servers, Session, What};
+use crate::engine::rng::SessionDraws;
+use crate::model::{Fleet, MOST_TOOLS, Model};
+use crate::session::{Arrival, BreakerState, Draws, Purpose, Reception, Servers, What};
 
 /// Where a session is kept, and which of its phases is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,10 +26,14 @@ pub(super) enum Happening {
     CallOver(u32),
     /// A model call that waits for a place can't wait any longer.
     LeavesQueue { slot: u32, wait: u32 },
+    /// It is time for a session's ping, if no call has come before it.
+    Pings { slot: u32, ping: u32 },
     /// Something happens to a call of a tool.
-    InPhase { whose: Whose, tool: u32, call: u32, what: What },
+    InPhase { whose: Whose, tool: u16, call: u16, what: What },
     /// A tool has served a request.
     Served(AtTool),
+    /// A tool that is an agent begins with a request.
+    AgentBegins(AtTool),
     /// An outage begins or ends.
     Weather,
     /// The warm-up is over.
@@ -38,11 +44,22 @@ pub(super) enum Happening {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AtTool {
     pub whose: Whose,
-    pub tool: u32,
-    pub call: u32,
+    /// Its number among all tools of the fleet, and among those of the session that calls it.
+    pub station: u32,
+    pub tool: u16,
+    pub call: u16,
     pub attempt: u32,
     pub is_answered: bool,
-    service_ns: u64,
+    pub work: Work,
+}
+
+/// What a tool does with a request.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Work {
+    /// It works on it for so long, ns.
+    Takes(u64),
+    /// It is an agent, and plays a session of this kind.
+    Session { draws: SessionDraws, kind: u32 },
 }
 
 /// Outages at the moment, of each tool and then of the model: chance and whether it is silent.
@@ -86,8 +103,8 @@ pub(super) struct Shared<'m> {
 }
 
 impl<'m> Shared<'m> {
-    pub fn new(model: &Model, fleet: &'m Fleet) -> Self {
-        let tools = &model.phase.tools;
+    pub fn new(model: &Model, kinds: &Kinds<'_>, fleet: &'m Fleet) -> Self {
+        let tools = model.station_tools();
         let ruler = Ruler::new(ns(fleet.horizon_s));
         let stations = tools.iter().enumerate().map(|(index, tool)| {
             let (servers, places) = tool.station.map_or((u64::MAX, u64::MAX), |s| (s.servers, s.places));
@@ -105,16 +122,11 @@ impl<'m> Shared<'m> {
             ruler,
             piece: 0,
             tools: stations.collect(),
-            meets: tools.iter().map(Tool::is_shared).collect(),
+            meets: tools.iter().map(|tool| tool.is_shared()).collect(),
             weather: Weather { shares: vec![None; tools.len() + 1] },
-            breakers: model.phase.breaker.is_some().then(|| vec![BreakerState::default(); tools.len()]),
+            breakers: kinds.have_breakers().then(|| vec![BreakerState::default(); tools.len()]),
             refused: Tally::new(),
         }
-    }
-
-    /// Whether tool phases have to be played event by event.
-    pub fn meet_in_phases(&self) -> bool {
-        self.breakers.is_some() || self.meets.contains(&true)
     }
 
     /// Plans something some seconds from now.
@@ -126,11 +138,12 @@ impl<'m> Shared<'m> {
         self.weather.look(self.fleet, self.now_ns);
     }
 
-    /// Whether an outage hits an attempt: if so, whether it is silent. `tool` is `None` for the model.
-    pub fn is_hit(&self, tool: Option<usize>, draws: &impl Draws, number: &mut u64) -> Option<bool> {
-        let index = tool.unwrap_or(self.tools.len());
-        let (share, is_silent) = (*self.weather.shares.get(index)?)?;
-        let purpose = Purpose::Outage { tool: tool.unwrap_or(MOST_TOOLS) };
+    /// Whether an outage hits an attempt: if so, whether it is silent. `at` is the station of a tool and its number in the
+    /// session, `None` for the model.
+    pub fn is_hit(&self, at: Option<(usize, usize)>, draws: &impl Draws, number: &mut u64) -> Option<bool> {
+        let (station, tool) = at.unwrap_or((self.tools.len(), MOST_TOOLS));
+        let (share, is_silent) = (*self.weather.shares.get(station)?)?;
+        let purpose = Purpose::Outage { tool };
         let uniform = draws.uniform(purpose, 0, *number);
         *number += 1;
         (uniform < share).then_some(is_silent)
@@ -138,7 +151,12 @@ impl<'m> Shared<'m> {
 
     /// A server begins with a request.
     fn serve(&mut self, request: AtTool) {
-        self.agenda.plan(self.now_ns.saturating_add(request.service_ns), Happening::Served(request));
+        match request.work {
+            Work::Takes(service_ns) => {
+                self.agenda.plan(self.now_ns.saturating_add(service_ns), Happening::Served(request));
+            }
+            Work::Session { .. } => self.agenda.plan(self.now_ns, Happening::AgentBegins(request)),
+        }
     }
 
     /// A tool has served a request; returns the request whose service begins, and how long it waited, s.
@@ -153,61 +171,66 @@ impl<'m> Shared<'m> {
 }
 
 /// What a session's calls meet.
-pub(super) struct Meeting<'a, 'm, D> {
-    shared: &'a mut Shared<'m>,
-    draws: &'a D,
-    whose: Whose,
-    /// When the session began, s.
-    origin_s: f64,
+pub(super) struct Meeting<'a, 'm> {
+    pub shared: &'a mut Shared<'m>,
+    /// What the session is.
+    pub kind: &'a Kind<'m>,
+    pub draws: &'a SessionDraws,
+    pub whose: Whose,
+    /// When its run began.
+    pub run_ns: u64,
     /// Attempts that met an outage so far.
-    outage_draws: &'a mut u64,
+    pub outage_draws: &'a mut u64,
+    /// Sessions of agents that it has called and that aren't over.
+    pub open_agents: &'a mut u32,
 }
 
-impl<'a, 'm, D: Draws> Meeting<'a, 'm, D> {
-    /// Of a phase of a session that began at `run_ns`.
-    pub fn new(
-        shared: &'a mut Shared<'m>,
-        session: &'a Session<'m, D>,
-        whose: Whose,
-        run_ns: u64,
-        outage_draws: &'a mut u64,
-    ) -> Self {
-        Self { shared, draws: session.draws(), whose, origin_s: seconds(run_ns), outage_draws }
-    }
-}
-
-impl<D: Draws> Servers for Meeting<'_, '_, D> {
+impl Servers for Meeting<'_, '_> {
     fn are_shared(&self, tool: usize) -> bool {
-        self.shared.meets.get(tool).copied().unwrap_or(false)
+        self.shared.meets.get(self.kind.first_station + tool).copied().unwrap_or(false)
     }
 
     fn breaker(&self, tool: usize) -> Option<(BreakerState, f64)> {
-        Some((*self.shared.breakers.as_ref()?.get(tool)?, self.origin_s))
+        Some((*self.shared.breakers.as_ref()?.get(self.kind.first_station + tool)?, seconds(self.run_ns)))
     }
 
     fn set_breaker(&mut self, tool: usize, state: BreakerState) {
-        if let Some(own) = self.shared.breakers.as_mut().and_then(|all| all.get_mut(tool)) {
+        let station = self.kind.first_station + tool;
+        if let Some(own) = self.shared.breakers.as_mut().and_then(|all| all.get_mut(station)) {
             *own = state;
         }
     }
 
     fn receive(&mut self, arrival: Arrival) -> Reception {
-        let Arrival { tool, call, attempt, service_s, is_answered } = arrival;
-        let hit = self.shared.is_hit(Some(tool), self.draws, self.outage_draws);
+        let Arrival { tool, call, attempt, is_second, turn, service_s, is_answered } = arrival;
+        let at = self.kind.first_station + tool;
+        let hit = self.shared.is_hit(Some((at, tool)), self.draws, self.outage_draws);
         let (now_ns, piece) = (self.shared.now_ns, self.shared.piece);
-        let Some(station) = self.shared.tools.get_mut(tool) else { return Reception::Lost };
+        let Some(station) = self.shared.tools.get_mut(at) else { return Reception::Lost };
         station.record.came.count(piece);
         if let Some(is_silent) = hit {
             station.record.down.count(piece);
             return if is_silent { Reception::Lost } else { Reception::TurnedAway };
         }
-        let (tool, call) = (tool as u32, call as u32);
-        let request = AtTool { whose: self.whose, tool, call, attempt, is_answered, service_ns: ns(service_s) };
+        let agent = self.kind.agents.get(tool).copied().flatten();
+        let work = match agent {
+            None => Work::Takes(ns(service_s)),
+            Some(kind) => {
+                // as where a session is played alone
+                let copy = 2 * u64::from(attempt) + u64::from(is_second);
+                let draws = self.draws.child(Purpose::Agent { tool, call: call as u64 }, turn, copy);
+                Work::Session { draws, kind }
+            }
+        };
+        let (station_number, whose) = (at as u32, self.whose);
+        let (tool, call) = (tool as u16, call as u16);
+        let request = AtTool { whose, station: station_number, tool, call, attempt, is_answered, work };
         match station.receive(request, now_ns, piece) {
             Place::Served => self.shared.serve(request),
             Place::Waits => {}
             Place::None => return Reception::TurnedAway,
         }
+        *self.open_agents += u32::from(agent.is_some());
         Reception::Admitted
     }
 }

@@ -1,0 +1,172 @@
+//! Model calls of a fleet's sessions: their places, the limits that they meet, and the pings between them.
+
+use super::clock::{ns, seconds};
+use super::shared::Happening;
+use super::station::Place;
+use super::{Failure, Playing};
+use crate::engine::Collect;
+use crate::session::{Call, Ruling, Step, Then};
+
+impl<C: Collect> Playing<'_, C> {
+    /// A model call wants a place.
+    pub(super) fn shared_call(&mut self, slot: u32) {
+        let (now_ns, piece) = (self.shared.now_ns, self.shared.piece);
+        if !self.kinds.get(self.slots[slot as usize].kind).is_limited {
+            return self.send(slot, 0.0);
+        }
+        self.model_station.record.came.count(piece);
+        let place = self.model_station.receive(slot, now_ns, piece);
+        if place == Place::Served {
+            return self.send(slot, 0.0);
+        }
+        let kept = &mut self.slots[slot as usize];
+        kept.waits = kept.waits.wrapping_add(1);
+        let Some(session) = &kept.session else { return };
+        let most_s = session.waits_at_most_s(seconds(now_ns - kept.run_ns));
+        if most_s.is_finite() {
+            let wait = kept.waits;
+            self.shared.plan_in(most_s.max(0.0), Happening::LeavesQueue { slot, wait });
+        }
+    }
+
+    /// A call has waited for a place as long as its session can.
+    pub(super) fn leave_queue(&mut self, slot: u32, wait: u32) {
+        let (now_ns, piece) = (self.shared.now_ns, self.shared.piece);
+        let kept = &mut self.slots[slot as usize];
+        if kept.waits != wait {
+            return;
+        }
+        let Some(waited_ns) = self.model_station.leave(|other| *other == slot, now_ns, piece) else { return };
+        kept.waits = kept.waits.wrapping_add(1);
+        if let Some(session) = &mut kept.session {
+            session.gives_up_waiting(seconds(now_ns - kept.run_ns), seconds(waited_ns));
+        }
+        self.go_on(slot);
+    }
+
+    /// A model call is sent, after it has waited for a place.
+    fn send(&mut self, slot: u32, waited_s: f64) {
+        let now_ns = self.shared.now_ns;
+        let kept = &mut self.slots[slot as usize];
+        let kind = self.kinds.get(kept.kind);
+        let Some(session) = &mut kept.session else { return };
+        let clock_s = seconds(now_ns - kept.run_ns);
+        let shares_prefix = session.shares_prefix();
+        let prefix = &mut self.prefixes[kind.prefix];
+        let is_warm = shares_prefix && prefix.is_warm(now_ns);
+        let sending = session.sending(clock_s, is_warm);
+        let hit =
+            if kind.is_limited { self.shared.is_hit(None, session.draws(), &mut kept.outage_draws) } else { None };
+        let mut counts = false;
+        let ruling = match hit {
+            Some(true) => Ruling::Lose,
+            Some(false) => Ruling::Reject { retry_after_s: 0.0 },
+            None if sending.arrives => {
+                let ruling = if kind.is_limited {
+                    self.limiter.admit(&sending, now_ns, self.shared.piece)
+                } else {
+                    Ruling::Pass
+                };
+                counts = ruling == Ruling::Pass;
+                ruling
+            }
+            None => Ruling::Pass,
+        };
+        kept.holds_place = true;
+        kept.waits = kept.waits.wrapping_add(1);
+        kept.failure = match (hit, ruling) {
+            (Some(_), _) => Some(Failure::Down),
+            (None, Ruling::Pass) => None,
+            (None, Ruling::Reject { .. } | Ruling::Lose) => Some(Failure::TurnedAway),
+        };
+        let step = session.send(clock_s, waited_s, is_warm, ruling);
+        let Step::Call(call) = step else {
+            // nothing was about to be sent
+            self.free_place(slot);
+            return self.go_on(slot);
+        };
+        if shares_prefix && counts {
+            let found = session.found_prefix(call.hit_tokens);
+            prefix.touch(now_ns, found, now_ns.saturating_add(ns(call.first_token_s)));
+            self.out.prefix_calls += 1;
+            self.out.prefix_warm += u64::from(found);
+        }
+        let cache = &kind.model.cache;
+        if counts && cache.is_kept_alive() {
+            kept.pings = kept.pings.wrapping_add(1);
+            self.shared.plan_in(cache.keep_alive_s, Happening::Pings { slot, ping: kept.pings });
+        }
+        self.called(slot, &call, (counts && kind.is_limited).then_some(call.output_tokens));
+    }
+
+    /// It is time for a ping, if no call has come before it (MODEL.md §3.5). It counts against limits as a call does, and
+    /// takes no place; one that is turned away is missed, and the next is due after the same time.
+    pub(super) fn ping(&mut self, slot: u32, ping: u32) {
+        let (now_ns, piece) = (self.shared.now_ns, self.shared.piece);
+        let kept = &mut self.slots[slot as usize];
+        let kind = self.kinds.get(kept.kind);
+        let Some(session) = kept.session.as_mut().filter(|_| kept.pings == ping) else { return };
+        let clock_s = seconds(now_ns - kept.run_ns);
+        let Some(sending) = session.ping_to_send(clock_s) else { return };
+        let passes = !kind.is_limited
+            || (self.shared.is_hit(None, session.draws(), &mut kept.outage_draws).is_none()
+                && self.limiter.admit(&sending, now_ns, piece) == Ruling::Pass);
+        if passes {
+            session.pinged(sending.hit_tokens, clock_s);
+            if session.shares_prefix() {
+                self.prefixes[kind.prefix].touch(now_ns, true, now_ns);
+            }
+            if kind.is_limited {
+                self.limiter.ended(sending.output_tokens, now_ns, piece);
+            }
+        }
+        self.shared.plan_in(kind.model.cache.keep_alive_s, Happening::Pings { slot, ping });
+    }
+
+    /// A model call is under way; `writes` is what it will have written where that counts against limits.
+    pub(super) fn called(&mut self, slot: u32, call: &Call, writes: Option<u64>) {
+        let kept = &mut self.slots[slot as usize];
+        (kept.then, kept.writes) = (Some((call.then, call.turn)), writes);
+        if !kept.holds_place && self.kinds.get(kept.kind).is_limited {
+            let (now_ns, piece) = (self.shared.now_ns, self.shared.piece);
+            let record = &mut self.model_station.record;
+            record.came.count(piece);
+            record.busy.up(now_ns);
+        }
+        self.shared.plan_in(call.took_s, Happening::CallOver(slot));
+    }
+
+    /// Gives the place of a model call to the next one that waits.
+    fn free_place(&mut self, slot: u32) {
+        let (now_ns, piece) = (self.shared.now_ns, self.shared.piece);
+        let kept = &mut self.slots[slot as usize];
+        kept.holds_place = false;
+        let failure = kept.failure.take();
+        if !self.kinds.get(kept.kind).is_limited {
+            return;
+        }
+        let record = &mut self.model_station.record;
+        match failure {
+            None => record.served.count(piece),
+            Some(Failure::TurnedAway) => record.turned_away.count(piece),
+            Some(Failure::Down) => record.down.count(piece),
+        }
+        if let Some((next, waited_ns)) = self.model_station.freed(now_ns) {
+            self.send(next, seconds(waited_ns));
+        }
+    }
+
+    pub(super) fn call_over(&mut self, slot: u32) {
+        let now_ns = self.shared.now_ns;
+        let kept = &mut self.slots[slot as usize];
+        if let Some(writes) = kept.writes.take() {
+            self.limiter.ended(writes, now_ns, self.shared.piece);
+        }
+        let then = kept.then.take();
+        self.free_place(slot);
+        match then {
+            Some((Then::Tools, turn)) => self.begin_phase(slot, turn),
+            _ => self.go_on(slot),
+        }
+    }
+}

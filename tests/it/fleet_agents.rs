@@ -1,0 +1,169 @@
+//! Agents, smaller models and pings in a fleet: the same sessions as alone where nothing is shared, and what they share.
+
+use agent_sim::session::Record;
+use agent_sim::stats::Place;
+use agent_sim::theory::limits::mmc_mean_wait;
+
+use crate::fleet::{are_the_same_alone_and_in_a_fleet, records, summary};
+use crate::support::{answer, assert_close, mean, scenario, scenario_with, shipped_scenario};
+
+#[test]
+fn agents_and_smaller_models_are_the_same_in_a_fleet_as_alone() {
+    let files = std::fs::read_dir(crate::support::root().join("scenarios/architectures")).unwrap();
+    for file in files {
+        let file = format!("architectures/{}", file.unwrap().file_name().to_string_lossy());
+        are_the_same_alone_and_in_a_fleet(shipped_scenario(&file, None), &file);
+    }
+    // agents that are given up, asked twice, asked again, waited for by a person, and that call agents themselves; whose
+    // prompt the last ones share, and that of a copy whose first was lost, is only approximate where a session is played alone
+    for (more, lost) in [
+        ("", 0.05),
+        ("idempotent = true", 0.05),
+        ("idempotent = true\nhedge_after = \"8s\"", 0.0),
+        ("hedge_after = \"8s\"", 0.0),
+    ] {
+        let text = format!(
+            "[price]\ninput = 3\noutput = 15\ncache_read = 0.3\ncache_write_5m = 3.75\n\
+             [model]\nfirst_token = {{ exponential = {{ mean = \"1s\" }} }}\noutput_rate = 60\n\
+             [prompt]\nsystem = 2000\n[session]\nturns = 4\noutput = {{ lognormal = {{ mean = 90, cv = 0.5 }} }}\n\
+             [cache]\nlifetime = \"5m\"\n[retry]\nattempts = 3\n\
+             [[tools]]\nname = \"helper\"\nagent = \"helper\"\ncalls = 2\ntimeout = \"14s\"\nlost_request = {lost}\n\
+             lost_reply = 0.1\nrejected = 0.05\nresult = 300\nerror = 0.1\nerror_result = 20\n{more}\n\
+             approval = {{ share = 0.2, wait = \"30s\", denied = 0.3 }}\n\
+             [agents.helper]\nprompt = {{ system = 1500, task = 200 }}\nsession = {{ turns = 3, max_turns = 3 }}\n\
+             [[agents.helper.tools]]\nname = \"read\"\nlatency = {{ exponential = {{ mean = \"2s\" }} }}\nresult = 400\n\
+             [[agents.helper.tools]]\nname = \"deep\"\nagent = \"deep\"\ncalls = {{ poisson = {{ mean = 0.5 }} }}\n\
+             timeout = \"5s\"\nlost_reply = 0.1\nresult = 50\n\
+             [agents.deep]\nprompt = {{ task = 1200 }}\nsession = {{ turns = 2 }}\n\
+             [[agents.deep.tools]]\nname = \"look\"\nlatency = \"1s\"\nresult = 100\n"
+        );
+        are_the_same_alone_and_in_a_fleet(scenario(&text), more);
+    }
+}
+
+/// Main agents of two calls that call an agent of one call in between; a call of either takes a second.
+const ONE_EACH: &str = "[model]
+first_token = { exponential = { mean = \"1s\" } }
+[session]
+turns = 2
+[[tools]]
+name = \"ask\"
+agent = \"helper\"
+[agents.helper]
+session = { turns = 1 }
+[fleet]
+arrivals = { poisson = { per_hour = 4800 } }
+horizon = \"12h\"
+warm_up = \"2h\"
+replications = 20";
+
+#[track_caller]
+fn waits_like_erlang(scenario: agent_sim::scenario::Scenario, place: Place, per_s: f64, servers: u32) {
+    let answer = answer(scenario);
+    assert!(answer.checks.all_pass(), "{:#?}", answer.checks.checks);
+    let station = summary(&answer).station(place).unwrap();
+    assert_close(station.came_per_hour.value, per_s * 3600.0, 0.02);
+    let (wait, expected_s) = (station.wait_s.unwrap(), mmc_mean_wait(servers, per_s, 1.0));
+    assert!(((wait.value - expected_s) / wait.se).abs() < 4.0, "{wait:?} {expected_s}");
+}
+
+#[test]
+fn agents_wait_for_the_same_places_as_their_callers() {
+    // three calls a session at one station with exponential service: a network with a product form
+    let scenario_of = |servers: u32| scenario_with(ONE_EACH, &[&format!("fleet.limits.concurrent={servers}")]);
+    waits_like_erlang(scenario_of(5), Place::Model, 4.0, 5);
+    // an agent on another model isn't held up, and doesn't hold up: two calls a session are left
+    let other = "agents.helper.model={ name = \"claude-haiku-4-5\" }";
+    let set = ["model.name=\"claude-sonnet-4-6\"", other, "fleet.limits.concurrent=3"];
+    let scenario = scenario_with(ONE_EACH, &set);
+    assert!(scenario.notes.iter().any(|note| note.contains("don't meet them: the agent \"helper\"")));
+    waits_like_erlang(scenario, Place::Model, 8.0 / 3.0, 3);
+}
+
+#[test]
+fn a_tool_that_is_an_agent_runs_so_many_sessions_at_once() {
+    waits_like_erlang(scenario_with(ONE_EACH, &["tools.ask.capacity=2"]), Place::Tool(0), 4.0 / 3.0, 2);
+    // and so does a tool of the agent
+    let text = ONE_EACH.replace("session = { turns = 1 }", "session = { turns = 2 }\n[[agents.helper.tools]]\nname = \"read\"\ncapacity = 2\nlatency = { exponential = { mean = \"1s\" } }");
+    let scenario = scenario(&text);
+    assert_eq!(scenario.places, ["ask", "helper.read"]);
+    waits_like_erlang(scenario, Place::Tool(1), 4.0 / 3.0, 2);
+}
+
+#[test]
+fn sessions_keep_the_prompt_of_their_agents_warm_for_each_other() {
+    let text = "[price]\ninput = 3\noutput = 15\ncache_read = 0.3\ncache_write_5m = 3.75\n\
+        [session]\nturns = 2\n[[tools]]\nname = \"ask\"\nagent = \"helper\"\n\
+        [agents.helper]\nprompt = { system = 5_000 }\nsession = { turns = 1 }\n[cache]\nlifetime = \"5m\"\n\
+        [fleet]\narrivals = { poisson = { per_hour = 10 } }\nhorizon = \"600h\"\nwarm_up = \"20h\"\nreplications = 20";
+    let answer = answer(scenario(text));
+    let warm = answer.summary.nodes[1].warm.unwrap();
+    // MODEL.md §7 cache.shared_prefix: a session within the lifetime before it
+    let expected = 1.0 - (-10.0_f64 * 300.0 / 3600.0).exp();
+    assert!(((warm.value - expected) / warm.se).abs() < 4.0, "{warm:?} {expected}");
+}
+
+#[test]
+fn what_is_given_up_is_paid_for_all_the_same() {
+    // nobody waits for the second half of an agent's session, and its caller is over before it
+    let text = "[price]\ninput = 1\noutput = 1\n[session]\nturns = 2\n\
+        [[tools]]\nname = \"ask\"\nagent = \"helper\"\ntimeout = \"5s\"\n\
+        [agents.helper]\nprompt = { task = 1_000 }\nsession = { turns = 3 }\nmodel = { first_token = \"4s\" }\n\
+        [fleet]\narrivals = { poisson = { per_hour = 600 } }\nhorizon = \"10h\"\nreplications = 2";
+    let all = records(&scenario(text));
+    assert!(all.len() > 9_000);
+    assert!(all.iter().all(|record| record.agents.input_tokens() == 3_000 && record.executions == 1));
+    assert!(all.iter().all(|record| (record.latency_s - 5.0).abs() < 1e-6 && record.succeeded_calls == 0));
+}
+
+/// A conversation with pings under a limit of so many requests a minute.
+fn pinged(requests_per_minute: &str) -> Vec<Record> {
+    let text = format!(
+        "[price]\ninput = 3\noutput = 15\ncache_read = 0.3\ncache_write_5m = 3.75\n[prompt]\nsystem = 5_000\n\
+         [session]\nturns = 1\nmessages = 4\nthink = \"21m\"\noutput = 200\n[cache]\nlifetime = \"5m\"\nkeep_alive = \"4m\"\n\
+         [model]\nretry = {{ attempts = 20 }}\n\
+         [fleet]\narrivals = {{ poisson = {{ per_hour = 60 }} }}\nhorizon = \"24h\"\nwarm_up = \"4h\"\nreplications = 2\n\
+         [fleet.limits]\nrequests_per_minute = {requests_per_minute}\nburst = \"1s\""
+    );
+    records(&scenario(&text))
+}
+
+#[test]
+fn pings_count_as_requests_and_one_that_is_turned_away_is_missed() {
+    let free = pinged("1_000_000");
+    // three waits of 21 minutes, five pings each
+    assert!(free.len() > 2_000 && free.iter().all(|record| record.keep_alive_pings == 15 && record.expired_gaps == 0));
+    // four calls and fifteen pings a session, one session a minute
+    let tight = pinged("90");
+    let missed: u64 = tight.iter().map(|record| 15_u64.saturating_sub(record.keep_alive_pings)).sum();
+    let expired: u64 = tight.iter().map(|record| record.expired_gaps).sum();
+    assert!(missed > 100 && expired > 100, "{missed} {expired}");
+    assert!(tight.iter().all(|record| record.keep_alive_pings <= 15));
+}
+
+#[test]
+fn a_routed_session_goes_on_where_its_first_run_ended() {
+    let text = "[model]\nfirst_token = \"2s\"\n[session]\nturns = 1\n\
+        [routing]\nshare = 0.5\nredo = 0.4\nsmall = { model = { first_token = \"1s\" } }\n\
+        [fleet]\narrivals = { poisson = { per_hour = 1800 } }\nhorizon = \"10h\"\nreplications = 10\nlimits.concurrent = 100";
+    let answer = answer(scenario(text));
+    // half of them 2 s; the others 1 s, and two in five of those 2 s more
+    assert_close(mean(&answer, "latency_s"), 1.0 + 0.5 * (1.0 + 0.4 * 2.0), 0.02);
+    assert_close(mean(&answer, "runs"), 1.2, 0.02);
+    // the small model has no other name, so that its calls meet the same limits
+    let model = summary(&answer).station(Place::Model).unwrap();
+    assert_close(model.came_per_hour.value, 1_800.0 * 1.2, 0.02);
+    assert!(answer.checks.all_pass());
+}
+
+#[test]
+fn supervisors_and_researchers_share_a_limit_and_a_prompt() {
+    let answer = answer(shipped_scenario("fleet-of-agents.toml", None));
+    // what the file's comment says
+    let rate = |rate| answer.summary.rate(rate).unwrap().value;
+    assert_close(rate(agent_sim::stats::Rate::CostPerAnswer), 0.1897, 2e-3);
+    assert!((0.015..0.035).contains(&rate(agent_sim::stats::Rate::Failed)));
+    assert!(answer.summary.nodes[1].warm.unwrap().value > 0.985);
+    let calls = summary(&answer).station(Place::Model).unwrap();
+    assert_close(calls.came_per_hour.value * (1.0 - calls.turned_away.value) / 60.0, 110.0, 0.03);
+}

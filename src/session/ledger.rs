@@ -71,6 +71,13 @@ struct TierLedger {
     output_tokens: u64,
 }
 
+impl TierLedger {
+    /// Whether no call was booked.
+    fn is_empty(&self) -> bool {
+        self.fixed_read + self.prefix_read + self.written + self.plain == 0 && self.odd_hits.is_empty()
+    }
+}
+
 /// The quantities of one session.
 #[derive(Debug)]
 pub struct Ledger {
@@ -81,8 +88,8 @@ pub struct Ledger {
     /// By tier, before the first summary and after it.
     tiers: [TierLedger; 4],
     after_summary: bool,
-    lumps: [[Tokens; 2]; 4],
-    any_lump: bool,
+    /// Requests that aren't turns, where there were any.
+    lumps: Option<Box<[[Tokens; 2]; 4]>>,
 }
 
 /// A session's quantities and, where there are prices, its line items.
@@ -173,8 +180,7 @@ impl Ledger {
             prefix_tokens,
             tiers: Default::default(),
             after_summary: false,
-            lumps: Default::default(),
-            any_lump: false,
+            lumps: None,
         }
     }
 
@@ -186,8 +192,7 @@ impl Ledger {
 
     /// Books a request that isn't a turn.
     pub(super) fn lump(&mut self, lump: Lump, tier: usize, usage: &Split) {
-        self.any_lump = true;
-        let tokens = &mut self.lumps[lump as usize][tier];
+        let tokens = &mut self.lumps.get_or_insert_default()[lump as usize][tier];
         let more = [usage.read_tokens, usage.written_prefix_tokens, usage.written_messages_tokens, usage.plain_tokens];
         for (sum, tokens) in tokens.classes.iter_mut().zip(more) {
             *sum += tokens;
@@ -242,6 +247,9 @@ impl Ledger {
         let mut bill = Bill { definitions: vec![PicoUsd::default(); definitions.len()], ..Bill::default() };
         let used = if self.after_summary { 4 } else { 2 };
         for (index, ledger) in self.tiers.iter().enumerate().take(used) {
+            if ledger.is_empty() {
+                continue;
+            }
             let rates = tariff.map(|t| *t.rates(index % 2));
             let rates = rates.as_ref();
             let mut from = 0;
@@ -269,23 +277,23 @@ impl Ledger {
             }
         }
         bill.all_output = bill.output;
-        if self.any_lump {
-            self.bill_lumps(&mut bill, tariff);
+        if let Some(lumps) = &self.lumps {
+            bill_lumps(lumps, &mut bill, tariff);
         }
         bill
     }
+}
 
-    #[cold]
-    fn bill_lumps(&self, bill: &mut Bill, tariff: Option<&Tariff>) {
-        for (kind, tiers) in self.lumps.iter().enumerate() {
-            for (tier, tokens) in tiers.iter().enumerate() {
-                let rates = tariff.map(|t| *t.rates(tier));
-                let input = bill.add_input(tokens.classes, rates.as_ref(), kind != Lump::KeepAlive as usize);
-                let output = rates.map_or_else(PicoUsd::default, |rates| rates.output * tokens.output);
-                bill.output_tokens += tokens.output;
-                bill.all_output += output;
-                bill.lumps[kind] += input + output;
-            }
+#[cold]
+fn bill_lumps(lumps: &[[Tokens; 2]; 4], bill: &mut Bill, tariff: Option<&Tariff>) {
+    for (kind, tiers) in lumps.iter().enumerate() {
+        for (tier, tokens) in tiers.iter().enumerate() {
+            let rates = tariff.map(|t| *t.rates(tier));
+            let input = bill.add_input(tokens.classes, rates.as_ref(), kind != Lump::KeepAlive as usize);
+            let output = rates.map_or_else(PicoUsd::default, |rates| rates.output * tokens.output);
+            bill.output_tokens += tokens.output;
+            bill.all_output += output;
+            bill.lumps[kind] += input + output;
         }
     }
 }

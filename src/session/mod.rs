@@ -418,7 +418,7 @@ impl<'m, D: Draws> Session<'m, D> {
     }
 
     /// Closes the books. `phases` are the sums over the tool phases, `now_s` is the time of the end.
-    pub fn finish(self, outcome: Outcome, phases: &PhaseTotals, now_s: f64) -> (Record, Bill) {
+    pub fn finish(&self, outcome: Outcome, phases: &PhaseTotals, now_s: f64) -> (Record, Bill) {
         let mut latency_s = self.busy_s(now_s);
         let mut record = self.record;
         if record.stopped_by == Some(Limit::Time)

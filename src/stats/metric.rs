@@ -161,45 +161,6 @@ impl Metric {
 }
 
 impl Quantity {
-    /// Whether most scenarios have nothing of it, so that it is only kept where it applies.
-    pub fn is_rare(self) -> bool {
-        matches!(
-            self,
-            Quantity::ApprovalS
-                | Quantity::ThinkS
-                | Quantity::Messages
-                | Quantity::ModelAttempts
-                | Quantity::ModelExecutions
-                | Quantity::ModelCalls
-                | Quantity::Hedges
-                | Quantity::Summaries
-                | Quantity::KeepAlivePings
-                | Quantity::PingGaps
-                | Quantity::CacheBreaks
-                | Quantity::RefusedCalls
-                | Quantity::BudgetStopped
-                | Quantity::TotalTokens
-                | Quantity::Runs
-                | Quantity::Searches
-                | Quantity::SearchS
-                | Quantity::QueueS
-                | Quantity::HerdCalls
-                | Quantity::HerdTimeS
-                | Quantity::HerdGaveUp
-                | Quantity::OwnInputUsd
-                | Quantity::OwnOutputUsd
-                | Quantity::OwnInputTokens
-                | Quantity::OwnOutputTokens
-                | Quantity::ToolsSettled
-                | Quantity::ToolsFound
-                | Quantity::Served
-                | Quantity::Success
-                | Quantity::Tries
-                | Quantity::SmallRuns
-                | Quantity::Redone
-        )
-    }
-
     /// Whether it says anything about this model, or about the small one of its routing.
     pub fn applies(self, model: &Model) -> bool {
         self.applies_alone(model) || model.routing.as_ref().is_some_and(|routing| self.applies_alone(&routing.small))
@@ -223,8 +184,11 @@ impl Quantity {
             Quantity::CostInputWithoutCacheUsd => priced && model.any_in_tree(&|model| model.cache.enabled),
             Quantity::ExpiredGaps => model.cache.enabled,
             Quantity::CacheReadTokens | Quantity::CacheWriteTokens => model.any_in_tree(&|model| model.cache.enabled),
-            Quantity::ToolCalls | Quantity::Attempts | Quantity::Executions => !tools.is_empty(),
-            Quantity::InputTokens | Quantity::UncachedTokens => model.any_in_tree(&sends_tokens),
+            Quantity::InputTokens
+            | Quantity::UncachedTokens
+            | Quantity::CallTokens
+            | Quantity::CallReadTokens
+            | Quantity::DefinitionTokens => model.any_in_tree(&sends_tokens),
             Quantity::OutputTokens => model.any_in_tree(&|model| model.output.as_constant() != Some(0)),
             Quantity::ToolS => tools.iter().any(takes_time),
             Quantity::Duplicates => can_duplicate(model),
@@ -254,6 +218,15 @@ impl Quantity {
             Quantity::Success => model.success.is_some(),
             Quantity::Tries => !model.is_one_run(),
             Quantity::SmallRuns | Quantity::Redone => model.routing.is_some(),
+            Quantity::ToolCalls
+            | Quantity::Attempts
+            | Quantity::Executions
+            | Quantity::SucceededCalls
+            | Quantity::SentCalls
+            | Quantity::ToolRetryWaitS
+            | Quantity::Phases
+            | Quantity::PhaseSSquared => !tools.is_empty(),
+            Quantity::Failed => Rate::Failed.applies_alone(model),
             Quantity::ModelS => model_takes_time(model),
             Quantity::LatencyS => model_takes_time(model) || tools.iter().any(takes_time) || search_takes_time(model),
             _ => true,

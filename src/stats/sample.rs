@@ -197,8 +197,7 @@ struct Kept {
 
 impl Kept {
     fn of(model: &Model) -> Self {
-        let quantities: Vec<Quantity> =
-            Quantity::ALL.iter().copied().filter(|q| !q.is_rare() || q.applies(model)).collect();
+        let quantities: Vec<Quantity> = Quantity::ALL.iter().copied().filter(|q| q.applies(model)).collect();
         let has = |quantity: Quantity| quantities.contains(&quantity);
         let kept = |rate: &Rate| has(rate.parts().0) && has(rate.parts().1);
         let rates = Rate::ALL.iter().copied().filter(kept).collect();

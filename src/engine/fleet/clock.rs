@@ -3,9 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Seconds as nanoseconds. What lies beyond 584 years lies at their end.
+/// Seconds as nanoseconds, rounded by a half and a cut, which is faster than a call of the library. What lies beyond 584
+/// years lies at their end.
 pub(super) fn ns(seconds: f64) -> u64 {
-    (seconds * 1e9).round() as u64
+    (seconds * 1e9 + 0.5) as u64
 }
 
 /// Nanoseconds as seconds.

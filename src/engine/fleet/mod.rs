@@ -97,7 +97,8 @@ struct Slot<'m> {
     late: Option<Box<PhaseTotals>>,
     leaving: Option<Box<Leaving>>,
     session: Option<Session<'m, SessionDraws>>,
-    runs: Option<Runs<'m, SessionDraws>>,
+    /// Where a session can have several runs.
+    runs: Option<Box<Runs<'m, SessionDraws>>>,
     is_here: bool,
     number: u64,
     arrived_ns: u64,
@@ -241,7 +242,7 @@ impl<'m, C: Collect> Playing<'m, C> {
         let here = self.slots.iter().filter(|slot| slot.is_here);
         let from_ns = self.from_ns;
         out.stay_in_window_s += here.map(|slot| seconds(end_ns - slot.arrived_ns.max(from_ns))).sum::<f64>();
-        out.in_progress.advance(end_ns);
+        out.in_progress.close(end_ns);
         out.counted_s = seconds(end_ns - from_ns);
         let quantiles =
             |ms: &Histogram<u64>| (!ms.is_empty()).then(|| [0.5, 0.99].map(|p| ms.value_at_quantile(p) as f64 / 1e3));
@@ -265,8 +266,8 @@ impl<'m, C: Collect> Playing<'m, C> {
             Happening::LeavesQueue { slot, wait } => self.leave_queue(slot, wait),
             Happening::Pings { slot, ping } => self.ping(slot, ping),
             Happening::InPhase { whose, tool, call, what } => self.in_phase(whose, tool, call, what),
-            Happening::Served(request) => self.served(request),
-            Happening::AgentBegins(request) => self.agent_begins(request),
+            Happening::Served(place) => self.served(place),
+            Happening::AgentBegins(place) => self.agent_begins(place),
             Happening::Weather => self.shared.look_at_weather(),
             Happening::WarmedUp => self.start_counting(),
         }
@@ -310,7 +311,7 @@ impl<'m, C: Collect> Playing<'m, C> {
         } else {
             let mut runs = Runs::new(self.model, draws);
             let run = runs.begin();
-            self.slots[slot as usize].runs = Some(runs);
+            self.slots[slot as usize].runs = Some(Box::new(runs));
             if let Some(run) = run {
                 self.begin_run(slot, &run);
             }
@@ -330,13 +331,12 @@ impl<'m, C: Collect> Playing<'m, C> {
     fn begin_run(&mut self, slot: u32, run: &Run<'m, SessionDraws>) {
         let kept = &mut self.slots[slot as usize];
         (kept.kind, kept.phases_before_run) = (self.kinds.of_run(run.model), kept.phases);
-        let mut session = Session::new(run.model, run.draws, false, run.before);
+        let session = kept.session.insert(Session::new(run.model, run.draws, false, run.before));
         if self.kinds.get(kept.kind).is_gated {
             session.gate();
         }
         kept.room.start_run(run.number, run.origin_s);
         kept.totals = PhaseTotals::default();
-        kept.session = Some(session);
         kept.run_ns = self.shared.now_ns;
         self.go_on(slot);
     }
@@ -375,11 +375,12 @@ impl<'m, C: Collect> Playing<'m, C> {
 
     fn end_run(&mut self, slot: u32, outcome: Outcome) {
         let kept = &mut self.slots[slot as usize];
-        let Some(session) = kept.session.take() else { return };
+        let Some(session) = &kept.session else { return };
         kept.pings = kept.pings.wrapping_add(1);
         let now_s = seconds(self.shared.now_ns - kept.run_ns);
         let starts_warm = session.starts_warm();
         let (record, bill) = session.finish(outcome, &kept.totals, now_s);
+        kept.session = None;
         if let Some(request) = kept.caller {
             kept.leaving = Some(Box::new(Leaving { record, bill, starts_warm, counts: false }));
             return self.agent_ends(slot, request, record.outcome == Outcome::Answered);
@@ -406,7 +407,7 @@ impl<'m, C: Collect> Playing<'m, C> {
             self.out.unanswered.count(piece);
         }
         if let Some(latencies) = self.latencies.get_mut(piece) {
-            let ms = (record.latency_s * 1e3).round() as u64;
+            let ms = (record.latency_s * 1e3 + 0.5) as u64;
             if latencies.record(ms).is_err() {
                 latencies.saturating_record(ms);
             }

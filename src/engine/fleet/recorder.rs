@@ -60,10 +60,13 @@ pub struct Gauge {
     pub level: u64,
     /// The most at a time.
     pub most: u64,
-    /// Its integral over time between the warm-up and the horizon, s.
+    /// Its integral over time between the warm-up and the horizon, s; of one that is closed.
     pub area_s: f64,
-    /// The integral in each piece of the horizon, s.
+    /// The integral in each piece of the horizon, s; of one that is closed.
     pub pieces_s: Vec<f64>,
+    /// The integrals so far, exactly: in each piece, and up to the warm-up's end, ns.
+    pieces: Vec<u128>,
+    warm_up: u128,
     since_ns: u64,
     piece: usize,
     piece_end_ns: u64,
@@ -76,7 +79,9 @@ impl Gauge {
             level: 0,
             most: 0,
             area_s: 0.0,
-            pieces_s: vec![0.0; PIECES],
+            pieces_s: Vec::new(),
+            pieces: vec![0; PIECES],
+            warm_up: 0,
             since_ns: 0,
             piece: 0,
             piece_end_ns: ruler.piece_ns,
@@ -85,17 +90,33 @@ impl Gauge {
     }
 
     /// Time passes.
-    pub(super) fn advance(&mut self, now_ns: u64) {
-        let level = self.level as f64;
-        self.area_s += level * seconds(now_ns - self.since_ns);
+    #[inline]
+    fn advance(&mut self, now_ns: u64) {
+        if now_ns > self.piece_end_ns {
+            self.go_through_pieces(now_ns);
+        }
+        if let Some(piece) = self.pieces.get_mut(self.piece) {
+            *piece += u128::from(self.level) * u128::from(now_ns - self.since_ns);
+        }
+        self.since_ns = now_ns;
+    }
+
+    #[cold]
+    fn go_through_pieces(&mut self, now_ns: u64) {
         while now_ns > self.piece_end_ns && self.piece + 1 < PIECES {
-            self.pieces_s[self.piece] += level * seconds(self.piece_end_ns - self.since_ns);
+            self.pieces[self.piece] += u128::from(self.level) * u128::from(self.piece_end_ns - self.since_ns);
             self.since_ns = self.piece_end_ns;
             self.piece += 1;
             self.piece_end_ns += self.piece_ns;
         }
-        self.pieces_s[self.piece] += level * seconds(now_ns - self.since_ns);
-        self.since_ns = now_ns;
+    }
+
+    /// The horizon has come.
+    pub(super) fn close(&mut self, now_ns: u64) {
+        self.advance(now_ns);
+        let in_s = |area: u128| area as f64 / 1e9;
+        self.pieces_s = self.pieces.iter().copied().map(in_s).collect();
+        self.area_s = in_s(self.pieces.iter().sum::<u128>() - self.warm_up);
     }
 
     pub(super) fn up(&mut self, now_ns: u64) {
@@ -112,7 +133,7 @@ impl Gauge {
     /// The warm-up is over.
     pub(super) fn start_counting(&mut self, now_ns: u64) {
         self.advance(now_ns);
-        (self.area_s, self.most) = (0.0, self.level);
+        (self.warm_up, self.most) = (self.pieces.iter().sum(), self.level);
     }
 }
 

@@ -30,10 +30,10 @@ pub(super) enum Happening {
     Pings { slot: u32, ping: u32 },
     /// Something happens to a call of a tool.
     InPhase { whose: Whose, tool: u16, call: u16, what: What },
-    /// A tool has served a request.
-    Served(AtTool),
-    /// A tool that is an agent begins with a request.
-    AgentBegins(AtTool),
+    /// A tool has served the request that is kept here.
+    Served(u32),
+    /// A tool that is an agent begins with the request that is kept here.
+    AgentBegins(u32),
     /// An outage begins or ends.
     Weather,
     /// The warm-up is over.
@@ -95,6 +95,9 @@ pub(super) struct Shared<'m> {
     pub piece: usize,
     /// One a tool.
     pub tools: Vec<Station<AtTool>>,
+    /// Requests that events are about, which are small without them; and free places among them.
+    requests: Vec<AtTool>,
+    free: Vec<u32>,
     meets: Vec<bool>,
     weather: Weather,
     breakers: Option<Vec<BreakerState>>,
@@ -122,6 +125,8 @@ impl<'m> Shared<'m> {
             ruler,
             piece: 0,
             tools: stations.collect(),
+            requests: Vec::new(),
+            free: Vec::new(),
             meets: tools.iter().map(|tool| tool.is_shared()).collect(),
             weather: Weather { shares: vec![None; tools.len() + 1] },
             breakers: kinds.have_breakers().then(|| vec![BreakerState::default(); tools.len()]),
@@ -151,12 +156,23 @@ impl<'m> Shared<'m> {
 
     /// A server begins with a request.
     fn serve(&mut self, request: AtTool) {
+        let place = self.free.pop().unwrap_or(self.requests.len() as u32);
+        match self.requests.get_mut(place as usize) {
+            Some(kept) => *kept = request,
+            None => self.requests.push(request),
+        }
         match request.work {
             Work::Takes(service_ns) => {
-                self.agenda.plan(self.now_ns.saturating_add(service_ns), Happening::Served(request));
+                self.agenda.plan(self.now_ns.saturating_add(service_ns), Happening::Served(place));
             }
-            Work::Session { .. } => self.agenda.plan(self.now_ns, Happening::AgentBegins(request)),
+            Work::Session { .. } => self.agenda.plan(self.now_ns, Happening::AgentBegins(place)),
         }
+    }
+
+    /// The request that an event is about; its place is free again.
+    pub fn take(&mut self, place: u32) -> AtTool {
+        self.free.push(place);
+        self.requests[place as usize]
     }
 
     /// A tool has served a request; returns the request whose service begins, and how long it waited, s.

@@ -129,8 +129,8 @@ impl<T> Station<T> {
 
     /// Closes the books at the horizon.
     pub fn close(mut self, now_ns: u64) -> StationRecord {
-        self.record.busy.advance(now_ns);
-        self.record.waiting.advance(now_ns);
+        self.record.busy.close(now_ns);
+        self.record.waiting.close(now_ns);
         let from_ns = self.from_ns;
         let waiting = self.queue.iter().map(|(_, since_ns)| seconds(now_ns - (*since_ns).max(from_ns)));
         self.record.waited_in_window_s += waiting.sum::<f64>();

@@ -8,11 +8,10 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::rng::SessionDraws;
+use super::watch::OpenTurn;
 use crate::model::Model;
-use crate::price::PicoUsd;
 use crate::session::{
-    Bill, Cached, Call, Kind, Outcome, PhaseTotals, Record, Run, Runs, Session, Step, Then, Turn, Used, Workspace,
-    play_herd, play_phase,
+    Bill, Outcome, PhaseTotals, Record, Run, Runs, Session, Step, Then, Turn, Used, Workspace, play_herd, play_phase,
 };
 
 /// Sessions in a chunk.
@@ -149,21 +148,6 @@ impl Play<'_> {
     }
 }
 
-/// The turn that is being watched.
-#[derive(Default)]
-struct OpenTurn {
-    started_s: Option<f64>,
-    call: Option<Call>,
-    /// Spent before it.
-    spent: [PicoUsd; 2],
-    /// Expired gaps and breaks before it.
-    met: [u64; 2],
-    run: u64,
-    /// The message that it belongs to, and the busy time at which that began, s.
-    message: u64,
-    message_from_s: f64,
-}
-
 /// Plays one session from its first request to its end.
 pub fn play_session<C: Collect>(model: &Model, seed: u64, number: u64, room: &mut Workspace, into: &mut C) {
     if into.watches(number) {
@@ -214,8 +198,7 @@ fn play_run<C: Collect, const WATCHED: bool>(
 ) -> (Record, Bill) {
     let mut session = Session::new(model, draws, WATCHED, before);
     session.begins_warm(warm);
-    let (mut now_s, mut totals, mut open) =
-        (0.0, PhaseTotals::default(), OpenTurn { run: number + 1, ..OpenTurn::default() });
+    let (mut now_s, mut totals, mut open) = (0.0, PhaseTotals::default(), OpenTurn::of_run(number));
     let outcome = loop {
         let busy_s = if WATCHED { session.busy_s(now_s) } else { 0.0 };
         // two matches, so that the call of a plain turn stays in registers
@@ -228,25 +211,27 @@ fn play_run<C: Collect, const WATCHED: bool>(
                     let duration_s = session.after_tools(&phase, now_s, &totals);
                     into.phase(duration_s);
                     now_s += duration_s;
-                    if WATCHED {
-                        open.close(&session, now_s, Some(duration_s), into);
+                    if WATCHED && let Some(turn) = open.close(&session, now_s, Some(duration_s)) {
+                        into.turn(&turn);
                     }
                     continue;
                 }
                 // said by gated sessions alone
                 Step::Send => break Outcome::Failed,
                 Step::Wait(wait_s) => {
-                    if WATCHED {
-                        open.message(&session, busy_s, into);
+                    if WATCHED && let Some(latency_s) = open.message(&session, busy_s) {
+                        into.message(latency_s);
                     }
                     now_s += wait_s;
                     continue;
                 }
                 Step::End(outcome) => {
                     if WATCHED {
-                        open.close(&session, now_s, None, into);
-                        if session.message_has_begun() {
-                            into.message((busy_s - open.message_from_s).max(0.0));
+                        if let Some(turn) = open.close(&session, now_s, None) {
+                            into.turn(&turn);
+                        }
+                        if let Some(latency_s) = open.last_message(&session, busy_s) {
+                            into.message(latency_s);
                         }
                     }
                     break outcome;
@@ -254,11 +239,11 @@ fn play_run<C: Collect, const WATCHED: bool>(
             },
         };
         if WATCHED {
-            open.message(&session, busy_s, into);
-            open.started_s.get_or_insert(now_s);
-            if call.kind == Kind::Turn {
-                open.call = Some(call);
+            if let Some(latency_s) = open.message(&session, busy_s) {
+                into.message(latency_s);
             }
+            open.begins(now_s);
+            open.called(&call);
         }
         now_s += call.took_s;
         let mut tool_phase_s = None;
@@ -273,63 +258,11 @@ fn play_run<C: Collect, const WATCHED: bool>(
                 tool_phase_s = Some(duration_s);
             }
         }
-        if WATCHED {
-            open.close(&session, now_s, tool_phase_s, into);
+        if WATCHED && let Some(turn) = open.close(&session, now_s, tool_phase_s) {
+            into.turn(&turn);
         }
     };
     session.finish(outcome, &totals, now_s)
-}
-
-impl OpenTurn {
-    /// Closes the books of a message when the next one has begun.
-    fn message<C: Collect>(&mut self, session: &Session<'_, SessionDraws>, busy_s: f64, into: &mut C) {
-        if session.message() != self.message {
-            into.message((busy_s - self.message_from_s).max(0.0));
-            (self.message, self.message_from_s) = (session.message(), busy_s);
-        }
-    }
-
-    fn close<C: Collect>(
-        &mut self,
-        session: &Session<'_, SessionDraws>,
-        now_s: f64,
-        tool_phase_s: Option<f64>,
-        into: &mut C,
-    ) {
-        let started_s = self.started_s.take();
-        if let (Some(call), Some(started_s)) = (self.call.take(), started_s) {
-            let (spent, usage) = (session.spent(), session.usage(&call));
-            let before = std::mem::replace(&mut self.spent, spent);
-            let met = session.met();
-            let met_before = std::mem::replace(&mut self.met, met);
-            into.turn(&Turn {
-                number: call.turn,
-                run: self.run,
-                message: self.message + 1,
-                started_s,
-                cache: if !session.caches() {
-                    Cached::Off
-                } else if met[0] > met_before[0] {
-                    Cached::Expired
-                } else if met[1] > met_before[1] {
-                    Cached::Broken
-                } else if call.hit_tokens > 0 {
-                    Cached::Warm
-                } else if usage.written_prefix_tokens + usage.written_messages_tokens > 0 {
-                    Cached::Cold
-                } else {
-                    Cached::Off
-                },
-                latency_s: now_s - started_s,
-                tool_phase_s,
-                first_token_s: call.first_token_s,
-                answered: call.is_answered,
-                usage,
-                cost: spent[0] - before[0],
-                cost_without_cache: spent[1] - before[1],
-            });
-        }
-    }
 }
 
 /// Does something with each of some items, on the current rayon pool, in their order.

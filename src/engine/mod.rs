@@ -3,6 +3,7 @@
 pub mod alone;
 pub mod fleet;
 pub mod rng;
+mod watch;
 
 pub use alone::{CHUNK, Collect, Play, map, whole_chunks, with_threads};
 pub use fleet::{

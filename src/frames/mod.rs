@@ -40,7 +40,7 @@ pub fn sessions(run: &Run) -> PolarsResult<DataFrame> {
     frame(run, Name::Sessions)
 }
 
-/// A row a turn of the first sessions: what `turns.parquet` holds; no rows of fleets and herds.
+/// A row a turn of the first sessions, of a fleet of one session in so many: what `turns.parquet` holds; no rows of herds.
 ///
 /// # Errors
 /// What polars says.

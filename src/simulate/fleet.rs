@@ -70,7 +70,7 @@ pub(super) fn answer_fleet(
     let fleet_summary = FleetSummary::new(model, fleet, &played);
     if fleet_summary.growth.is_some() {
         // what grows has no mean
-        (summary.metrics, summary.rates) = (Vec::new(), Vec::new());
+        (summary.metrics, summary.turn_metrics, summary.rates) = (Vec::new(), Vec::new(), Vec::new());
         (summary.sources, summary.times) = (None, None);
     }
     let of_each = |figure: Figure| (figure, played.iter().map(|r| figure.of(r)).collect());

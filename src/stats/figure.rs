@@ -6,7 +6,8 @@ use super::metric::{Metric, Rate, Unit};
 use super::quantile::{QUANTILES, quantile_name, quantile_ranks};
 use super::sample::Sample;
 use super::statistic::{Reading, Statistic, StatisticError};
-use super::summary::Summary;
+use super::store::select;
+use super::summary::{Summary, TurnMetric};
 use crate::engine::Replication;
 use crate::model::Model;
 
@@ -38,6 +39,10 @@ impl Figure {
         for metric in Metric::ALL.into_iter().filter(|metric| metric.applies(model)) {
             all.push(Self::Sessions(Statistic::Mean(metric)));
             all.extend(QUANTILES.map(|p| Self::Sessions(Statistic::Quantile(metric, p))));
+        }
+        for metric in TurnMetric::ALL.into_iter().filter(|metric| metric.rate().applies(model)) {
+            all.push(Self::Sessions(Statistic::TurnMean(metric)));
+            all.extend(QUANTILES.map(|p| Self::Sessions(Statistic::TurnQuantile(metric, p))));
         }
         let rates = Rate::ALL.iter().copied().filter(|rate| rate.name().is_some() && rate.applies(model));
         all.extend(rates.map(|rate| Self::Sessions(Statistic::Rate(rate))));
@@ -147,7 +152,12 @@ impl Figure {
                 *sample.at_ranks(metric, &[rank]).first().filter(|_| n > 0)?
             }
             Self::Sessions(Statistic::Rate(rate)) => sample.ratio(rate)?.value,
-            Self::Sessions(Statistic::TurnMean(_) | Statistic::TurnQuantile(..)) => return None,
+            Self::Sessions(Statistic::TurnMean(metric)) => sample.ratio(metric.rate())?.value,
+            Self::Sessions(Statistic::TurnQuantile(metric, p)) => {
+                let mut values = sample.turns.values(metric).0.to_vec();
+                let rank = quantile_ranks(values.len() as u64, p).0;
+                *select(&mut values, &[rank]).first()?
+            }
             Self::InProgress => replication.in_progress.area_s / window_s,
             Self::EndedPerHour => replication.ended.counted as f64 * 3600.0 / window_s,
             Self::CostPerHour => sample.sources().total().usd() * 3600.0 / window_s,

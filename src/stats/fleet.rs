@@ -8,7 +8,7 @@ use super::moments::{Estimate, Moments};
 use super::nodes::NodeSummary;
 use super::quantile::{QUANTILES, QuantileEstimate, quantile_ranks};
 use super::sample::Sample;
-use super::summary::{MetricSummary, Summary};
+use super::summary::{MetricSummary, Summary, TurnMetric};
 use crate::engine::{LimitKind, LimitRecord, PIECES, Replication, StationRecord, Waits};
 use crate::model::{Fleet, Model};
 
@@ -211,6 +211,9 @@ pub fn fleet_sessions(model: &Model, replications: &[Replication<Sample>], poole
     for (metric, own) in &mut summary.metrics {
         *own = over_replications(*metric, own, pooled, &samples);
     }
+    for (metric, own) in &mut summary.turn_metrics {
+        turns_over_replications(*metric, own, pooled, &samples);
+    }
     for (rate, own) in &mut summary.rates {
         let values = samples.iter().filter_map(|sample| Some(sample.ratio(*rate)?.value));
         *own = if rate.is_at_most_one() { share(values) } else { over(values) };
@@ -248,6 +251,21 @@ fn over_replications(metric: Metric, pooled: &MetricSummary, all: &Sample, sampl
         pooled_quantile(p, n, at, |value| samples.iter().map(|sample| below(sample, value)).collect())
     };
     MetricSummary { mean, quantiles: QUANTILES.into_iter().map(quantile).collect(), ..pooled.clone() }
+}
+
+fn turns_over_replications(metric: TurnMetric, own: &mut MetricSummary, pooled: &Sample, samples: &[&Sample]) {
+    own.mean = over(samples.iter().filter_map(|sample| Some(sample.ratio(metric.rate())?.value)));
+    let mut sorted = pooled.turns.values(metric).0.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let at = |rank: u64| sorted.get(rank.max(1) as usize - 1).copied().unwrap_or(f64::NAN);
+    let below = |value: f64| {
+        let of = |sample: &&Sample| {
+            let values = sample.turns.values(metric).0;
+            (values.iter().filter(|x| **x <= value).count() as u64, values.len() as u64)
+        };
+        samples.iter().map(of).collect()
+    };
+    own.quantiles = QUANTILES.into_iter().map(|p| pooled_quantile(p, sorted.len() as u64, at, below)).collect();
 }
 
 /// The quantile `p` of all `n` values together, which replications' own quantiles would miss where rare values come in

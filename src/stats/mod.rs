@@ -24,6 +24,7 @@ mod stopping;
 mod store;
 mod summary;
 mod threshold;
+mod watched;
 
 pub use figure::Figure;
 pub use fleet::{

@@ -4,6 +4,7 @@ use super::metric::{Metric, Quantity, Rate};
 use super::moments::{Covariance, Estimate, Moments};
 use super::nodes::{NodeSample, NodeSummary};
 use super::store::Store;
+use super::watched::{Watched, WatchedTurns};
 use crate::engine::{CHUNK, Collect};
 use crate::model::Model;
 use crate::price::PicoUsd;
@@ -11,9 +12,6 @@ use crate::session::{Bill, Limit, Lump, Outcome, Record, Turn, Workspace};
 
 /// Up to here every session's values are kept; beyond, quantiles come from histograms and memory stays flat.
 pub const MOST_EXACT_SESSIONS: u64 = 10_000_000;
-
-/// About how many turns are kept for the quantiles of per-turn metrics.
-const WATCHED_TURNS: f64 = 250_000.0;
 
 /// Money by what it went for, summed over sessions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -159,35 +157,6 @@ impl Sources {
     }
 }
 
-/// Turns of the first sessions, session by session.
-#[derive(Debug, Clone, Default)]
-pub(super) struct WatchedTurns {
-    /// Turns of each watched session.
-    pub turns_per_session: Vec<u32>,
-    /// Tool phases of each watched session.
-    pub phases_per_session: Vec<u32>,
-    /// Messages of each watched session.
-    pub messages_per_session: Vec<u32>,
-    /// Answered turns of each watched session.
-    pub answers_per_session: Vec<u32>,
-    pub latency_s: Vec<f64>,
-    pub phase_s: Vec<f64>,
-    pub first_token_s: Vec<f64>,
-    pub message_s: Vec<f64>,
-    /// Money of call 1, 2, … summed over the sessions that reach it, and how many do.
-    pub costs: Vec<(PicoUsd, u64)>,
-}
-
-impl WatchedTurns {
-    fn add_cost(&mut self, index: usize, cost: PicoUsd, turns: u64) {
-        if self.costs.len() <= index {
-            self.costs.resize(index + 1, (PicoUsd::default(), 0));
-        }
-        self.costs[index].0 += cost;
-        self.costs[index].1 += turns;
-    }
-}
-
 /// What is kept of the sessions of a model.
 #[derive(Debug, Clone)]
 struct Kept {
@@ -209,7 +178,7 @@ impl Kept {
 #[derive(Debug, Clone)]
 pub struct Sample {
     sessions: u64,
-    watched_sessions: u64,
+    watched: Watched,
     /// The quantities and ratios of which anything is kept.
     kept: Kept,
     /// Columns of the open chunk, one per [`Quantity`], then one per probe.
@@ -252,7 +221,7 @@ impl Sample {
         Self {
             sessions: 0,
             kept: Kept::of(model),
-            watched_sessions: (WATCHED_TURNS / mean_turns).clamp(50.0, 20_000.0) as u64,
+            watched: Watched::of(model, mean_turns),
             open: Vec::new(),
             stores,
             moments: vec![Moments::default(); Quantity::ALL.len()],
@@ -406,7 +375,7 @@ impl Collect for Sample {
     fn empty(&self) -> Self {
         Self {
             sessions: 0,
-            watched_sessions: self.watched_sessions,
+            watched: self.watched,
             kept: self.kept.clone(),
             open: vec![Vec::new(); Quantity::ALL.len() + self.probes_s.len()],
             stores: Vec::new(),
@@ -429,7 +398,7 @@ impl Collect for Sample {
 
     #[inline]
     fn watches(&self, session: u64) -> bool {
-        session < self.watched_sessions
+        self.watched.is_in(session)
     }
 
     fn turn(&mut self, turn: &Turn) {
@@ -573,17 +542,6 @@ impl Collect for Sample {
         for (mine, other) in self.outcomes.iter_mut().zip(std::mem::take(&mut next.outcomes)) {
             *mine += other;
         }
-        let (turns, new) = (&mut self.turns, &mut next.turns);
-        turns.turns_per_session.append(&mut new.turns_per_session);
-        turns.phases_per_session.append(&mut new.phases_per_session);
-        turns.messages_per_session.append(&mut new.messages_per_session);
-        turns.answers_per_session.append(&mut new.answers_per_session);
-        turns.message_s.append(&mut new.message_s);
-        turns.latency_s.append(&mut new.latency_s);
-        turns.phase_s.append(&mut new.phase_s);
-        turns.first_token_s.append(&mut new.first_token_s);
-        for (index, (cost, count)) in std::mem::take(&mut new.costs).into_iter().enumerate() {
-            turns.add_cost(index, cost, count);
-        }
+        self.turns.append(&mut next.turns);
     }
 }

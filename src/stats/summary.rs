@@ -210,20 +210,14 @@ fn quantile_estimates(ranks: &[[u64; 3]], found: &[[f64; 3]], n: u64) -> Vec<Qua
 /// Turns of one session are not independent, so the interval of a quantile comes from the spread over sessions of the
 /// share of turns below it (Woodruff 1952).
 fn over_turns(sample: &Sample, metric: TurnMetric) -> Option<MetricSummary> {
-    let turns = &sample.turns;
-    let (values, sizes) = match metric {
-        TurnMetric::Latency => (&turns.latency_s, &turns.turns_per_session),
-        TurnMetric::ToolPhase => (&turns.phase_s, &turns.phases_per_session),
-        TurnMetric::FirstToken => (&turns.first_token_s, &turns.answers_per_session),
-        TurnMetric::Message => (&turns.message_s, &turns.messages_per_session),
-    };
+    let (values, sizes) = sample.turns.values(metric);
     let mean = sample.ratio(metric.rate())?;
     let n = values.len() as u64;
     let moments = super::Moments::of(values);
     if n == 0 {
         return None;
     }
-    let mut scratch = values.clone();
+    let mut scratch = values.to_vec();
     let centres: Vec<u64> = QUANTILES.iter().map(|p| quantile_ranks(n, *p).0).collect();
     let at_centres = select(&mut scratch, &centres);
     let ranks: Vec<[u64; 3]> = QUANTILES
@@ -239,7 +233,7 @@ fn over_turns(sample: &Sample, metric: TurnMetric) -> Option<MetricSummary> {
             [*rank, lower.min(widened(*rank as f64 - half)), upper.max(widened(*rank as f64 + half + 1.0))]
         })
         .collect();
-    let mut scratch = values.clone();
+    let mut scratch = values.to_vec();
     let found = at_all(&ranks, |rising| select(&mut scratch, rising));
     Some(MetricSummary {
         mean,

@@ -113,8 +113,9 @@ fn turn_part(what: &What, chunks: &mut [Chunk], rows: usize) -> Part {
     let turns: Vec<Turn> = chunks.iter_mut().flat_map(|chunk| std::mem::take(&mut chunk.turns)).collect();
     let whole = |of: fn(&Turn) -> u64| vec![Values::Whole(turns.iter().map(|turn| of(turn) as i64).collect())];
     let number = |of: fn(&Turn) -> f64| vec![Values::Number(turns.iter().map(of).collect())];
-    let mut columns = vec![
-        ("strategy", vec![Values::Same(what.strategy.clone(), rows)]),
+    let mut columns = vec![("strategy", vec![Values::Same(what.strategy.clone(), rows)])];
+    columns.extend(what.replication.map(|number| ("replication", vec![Values::SameWhole(number, rows)])));
+    columns.extend([
         ("session", sessions),
         ("run", whole(|t| t.run)),
         ("message", whole(|t| t.message)),
@@ -130,7 +131,7 @@ fn turn_part(what: &What, chunks: &mut [Chunk], rows: usize) -> Part {
         ("cache_read_tokens", whole(|t| t.usage.read_tokens)),
         ("cache_write_tokens", whole(|t| t.usage.written_prefix_tokens + t.usage.written_messages_tokens)),
         ("output_tokens", whole(|t| t.usage.output_tokens)),
-    ];
+    ]);
     if what.is_priced {
         columns.push(("cost_usd", number(|t| t.cost.usd())));
         columns.push(("cost_without_cache_usd", number(|t| t.cost_without_cache.usd())));

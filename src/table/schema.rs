@@ -8,7 +8,7 @@ use crate::stats::{Metric, Unit};
 pub enum Name {
     /// A row a session.
     Sessions,
-    /// A row a turn of the first sessions.
+    /// A row a turn of the first sessions, or of some sessions of a fleet.
     Turns,
     /// A row a number of a fleet and piece of its time.
     Fleet,
@@ -72,15 +72,18 @@ const STRATEGY: &str = "The strategy; base is the file itself";
 const SESSION: &str = "The session's number, from 0; the same number meets the same turns, latencies and failures in every \
                        strategy";
 
+/// Where some of the models are fleets.
+fn replication(models: &[&Model]) -> Option<Column> {
+    let fleets = models.iter().filter(|model| model.fleet.is_some()).count();
+    let column = column("replication", Kind::Whole, "The replication of the fleet, from 0");
+    (fleets > 0).then_some(Column { optional: fleets < models.len(), ..column })
+}
+
 impl Schema {
     /// Of the sessions of some models: their own columns, then every metric that applies to one of them.
     pub fn sessions(models: &[&Model]) -> Self {
         let mut columns = vec![column("strategy", Kind::Text, STRATEGY)];
-        let fleets = models.iter().filter(|model| model.fleet.is_some()).count();
-        if fleets > 0 {
-            let replication = column("replication", Kind::Whole, "The replication of the fleet, from 0");
-            columns.push(Column { optional: fleets < models.len(), ..replication });
-        }
+        columns.extend(replication(models));
         columns.push(column("session", Kind::Whole, SESSION));
         columns.push(column(
             "outcome",
@@ -107,11 +110,12 @@ impl Schema {
 
     /// Of turns; nothing where there are none.
     pub fn turns(models: &[&Model]) -> Option<Self> {
-        if models.iter().all(|model| model.fleet.is_some() || model.herd.is_some()) {
+        if models.iter().all(|model| model.herd.is_some()) {
             return None;
         }
-        let mut columns = vec![
-            column("strategy", Kind::Text, STRATEGY),
+        let mut columns = vec![column("strategy", Kind::Text, STRATEGY)];
+        columns.extend(replication(models));
+        columns.extend([
             column("session", Kind::Whole, SESSION),
             column(
                 "run",
@@ -140,7 +144,7 @@ impl Schema {
             column("cache_read_tokens", Kind::Whole, "Of them, read from the cache"),
             column("cache_write_tokens", Kind::Whole, "Of them, written to the cache"),
             column("output_tokens", Kind::Whole, "Tokens that the model wrote"),
-        ];
+        ]);
         let priced = models.iter().filter(|model| model.tariff.is_some()).count();
         if priced > 0 {
             let cost = "All that the main agent requested since the turn before: its call, lost replies, summaries and pings, without \

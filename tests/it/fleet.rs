@@ -8,7 +8,7 @@ use agent_sim::check::check_fleet;
 use agent_sim::engine::{Collect, LimitKind, Play, play_fleet, with_threads};
 use agent_sim::model::{Arrivals, Model, Station};
 use agent_sim::scenario::Scenario;
-use agent_sim::session::{Bill, Record, Turn, Workspace};
+use agent_sim::session::{Bill, Outcome, Record, Turn, Workspace};
 use agent_sim::simulate::{Answer, Found, Options, Silent, plan, simulate};
 use agent_sim::stats::{Bottleneck, Figure, Goal, Place, SeriesKind};
 use agent_sim::theory::limits::{mmc_mean_wait, mmc_wait_chance};
@@ -18,25 +18,39 @@ use crate::support::{answer, assert_close, mean, scenario, scenario_with, shippe
 
 /// Records by session number.
 #[derive(Default)]
-pub struct Records(BTreeMap<u64, Record>);
+pub struct Records {
+    all: BTreeMap<u64, Record>,
+    /// Whether turns and messages are wanted; and those of each session.
+    watched: bool,
+    turns: BTreeMap<u64, (Vec<Turn>, Vec<f64>)>,
+    open: (Vec<Turn>, Vec<f64>),
+}
 
 impl Collect for Records {
     fn empty(&self) -> Self {
-        Self::default()
+        Self { watched: self.watched, ..Self::default() }
     }
 
     fn watches(&self, _session: u64) -> bool {
-        false
+        self.watched
     }
 
-    fn turn(&mut self, _turn: &Turn) {}
+    fn turn(&mut self, turn: &Turn) {
+        self.open.0.push(*turn);
+    }
+
+    fn message(&mut self, latency_s: f64) {
+        self.open.1.push(latency_s);
+    }
 
     fn session(&mut self, number: u64, record: &Record, _bill: &Bill, _room: &Workspace) {
-        self.0.insert(number, *record);
+        self.all.insert(number, *record);
+        self.turns.insert(number, std::mem::take(&mut self.open));
     }
 
     fn merge(&mut self, next: &mut Self) {
-        self.0.append(&mut next.0);
+        self.all.append(&mut next.all);
+        self.turns.append(&mut next.turns);
     }
 }
 
@@ -45,7 +59,7 @@ pub fn records(scenario: &Scenario) -> Vec<Record> {
     let fleet = scenario.model.fleet.as_ref().unwrap();
     let played =
         play_fleet(&scenario.model, fleet, scenario.run.seed, &Records::default(), |_| Records::default(), &|_| {});
-    played.into_iter().flat_map(|replication| replication.sample.0.into_values()).collect()
+    played.into_iter().flat_map(|replication| replication.sample.all.into_values()).collect()
 }
 
 pub fn summary(answer: &Answer) -> &agent_sim::stats::FleetSummary {
@@ -72,7 +86,12 @@ fn with_servers(model: &mut Model) {
 }
 
 /// Plays sessions of a scenario alone, and so far apart in a fleet that no session meets another or its prefix.
-pub fn are_the_same_alone_and_in_a_fleet(mut scenario: Scenario, name: &str) {
+pub fn are_the_same_alone_and_in_a_fleet(scenario: Scenario, name: &str) {
+    are_the_same(scenario.clone(), name, false);
+    are_the_same(scenario, name, true);
+}
+
+fn are_the_same(mut scenario: Scenario, name: &str, watched: bool) {
     with_servers(&mut scenario.model);
     let mut shared = scenario.clone();
     let text = "session.turns = 1\n[fleet]\narrivals = { poisson = { per_hour = 0.004 } }\nhorizon = \"250000h\"\n\
@@ -80,21 +99,16 @@ pub fn are_the_same_alone_and_in_a_fleet(mut scenario: Scenario, name: &str) {
     let mut fleet = self::scenario(text).model.fleet.unwrap();
     fleet.arrivals = Arrivals::Times((0..200).map(|number| f64::from(number) * 4_500_000.0).collect());
     shared.model.fleet = Some(fleet);
-    let mut own = Records::default();
-    let played = play_fleet(
-        &shared.model,
-        shared.model.fleet.as_ref().unwrap(),
-        1,
-        &Records::default(),
-        |_| Records::default(),
-        &|_| {},
-    );
-    let together = &played[0].sample.0;
+    let fresh = || Records { watched, ..Records::default() };
+    let mut own = fresh();
+    let fleet = shared.model.fleet.as_ref().unwrap();
+    let played = play_fleet(&shared.model, fleet, 1, &fresh(), |_| fresh(), &|_| {});
+    let together = &played[0].sample.all;
     assert!(together.len() > 190, "{name}: {}", together.len());
     let first = *together.keys().next().unwrap();
     Play { model: &scenario.model, seed: 1, sessions: first..first + together.len() as u64 }.run(&mut own, &|_| {});
     for (number, theirs) in together {
-        let mine = &own.0[number];
+        let mine = &own.all[number];
         near(mine.latency_s, theirs.latency_s, name);
         near(mine.tool_s, theirs.tool_s, name);
         near(mine.retry_wait_s, theirs.retry_wait_s, name);
@@ -110,6 +124,17 @@ pub fn are_the_same_alone_and_in_a_fleet(mut scenario: Scenario, name: &str) {
         assert_eq!((mine.agents, mine.served), (theirs.agents, theirs.served), "{name}");
         assert_eq!((mine.runs, mine.redone, mine.succeeded), (theirs.runs, theirs.redone, theirs.succeeded), "{name}");
         assert_eq!(mine.keep_alive_pings, theirs.keep_alive_pings, "{name}");
+        let ((turns, messages), (their_turns, their_messages)) = (&own.turns[number], &played[0].sample.turns[number]);
+        assert_eq!((turns.len(), messages.len()), (their_turns.len(), their_messages.len()), "{name}");
+        assert!(!watched || turns.len() as u64 == mine.turns || mine.outcome != Outcome::Answered, "{name}");
+        for (mine, theirs) in turns.iter().zip(their_turns) {
+            let facts = |t: &Turn| (t.number, t.run, t.message, t.cache, t.answered, t.usage);
+            assert_eq!(facts(mine), facts(theirs), "{name}");
+            assert_eq!((mine.cost, mine.cost_without_cache), (theirs.cost, theirs.cost_without_cache), "{name}");
+            let times = |t: &Turn| [t.started_s, t.latency_s, t.first_token_s, t.tool_phase_s.unwrap_or(-1.0)];
+            times(mine).iter().zip(times(theirs)).for_each(|(a, b)| near(*a, b, name));
+        }
+        messages.iter().zip(their_messages).for_each(|(a, b)| near(*a, *b, name));
     }
 }
 
@@ -360,7 +385,7 @@ fn sessions_that_begin_together_all_write_the_prefix() {
     let fleet = scenario.model.fleet.as_ref().unwrap();
     let played = play_fleet(&scenario.model, fleet, 1, &Records::default(), |_| Records::default(), &|_| {});
     // the first token of those at 0 comes at 2 s: the one at 2.5 s reads, the one after six minutes writes again
-    let read: Vec<u64> = played[0].sample.0.values().map(|record| record.cache_read_tokens).collect();
+    let read: Vec<u64> = played[0].sample.all.values().map(|record| record.cache_read_tokens).collect();
     assert_eq!(read, [0, 0, 0, 0, 5_000, 0]);
 }
 

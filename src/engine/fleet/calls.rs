@@ -127,6 +127,9 @@ impl<C: Collect> Playing<'_, C> {
     pub(super) fn called(&mut self, slot: u32, call: &Call, writes: Option<u64>) {
         let kept = &mut self.slots[slot as usize];
         (kept.then, kept.writes) = (Some((call.then, call.turn)), writes);
+        if let Some(watch) = &mut kept.watch {
+            watch.called(call);
+        }
         if !kept.holds_place && self.kinds.get(kept.kind).is_limited {
             let (now_ns, piece) = (self.shared.now_ns, self.shared.piece);
             let record = &mut self.model_station.record;
@@ -163,6 +166,9 @@ impl<C: Collect> Playing<'_, C> {
             self.limiter.ended(writes, now_ns, self.shared.piece);
         }
         let then = kept.then.take();
+        if let (Some(watch), Some(session), Some((Then::TurnOver, _))) = (&mut kept.watch, &kept.session, then) {
+            watch.close(session, seconds(now_ns - kept.run_ns), None);
+        }
         self.free_place(slot);
         match then {
             Some((Then::Tools, turn)) => self.begin_phase(slot, turn),

@@ -21,6 +21,7 @@ use rayon::prelude::*;
 
 use super::alone::{CHUNK, Collect};
 use super::rng::SessionDraws;
+use super::watch::Watch;
 use crate::model::{Fleet, Model};
 use crate::price::PicoUsd;
 use crate::session::{
@@ -96,6 +97,8 @@ struct Slot<'m> {
     open_agents: u32,
     late: Option<Box<PhaseTotals>>,
     leaving: Option<Box<Leaving>>,
+    /// Its turns, where they are wanted.
+    watch: Option<Box<Watch>>,
     session: Option<Session<'m, SessionDraws>>,
     /// Where a session can have several runs.
     runs: Option<Box<Runs<'m, SessionDraws>>>,
@@ -303,6 +306,7 @@ impl<'m, C: Collect> Playing<'m, C> {
         let kept = &mut self.slots[slot as usize];
         (kept.number, kept.arrived_ns) = (number, now_ns);
         kept.is_here = true;
+        kept.watch = self.chunk.watches(number).then(Box::default);
         kept.room.start_session(self.model);
         let draws = SessionDraws::new(self.seed, number);
         if self.model.is_one_run() {
@@ -331,7 +335,11 @@ impl<'m, C: Collect> Playing<'m, C> {
     fn begin_run(&mut self, slot: u32, run: &Run<'m, SessionDraws>) {
         let kept = &mut self.slots[slot as usize];
         (kept.kind, kept.phases_before_run) = (self.kinds.of_run(run.model), kept.phases);
-        let session = kept.session.insert(Session::new(run.model, run.draws, false, run.before));
+        if let Some(watch) = &mut kept.watch {
+            watch.begin_run(run.number);
+        }
+        let is_watched = kept.watch.is_some();
+        let session = kept.session.insert(Session::new(run.model, run.draws, is_watched, run.before));
         if self.kinds.get(kept.kind).is_gated {
             session.gate();
         }
@@ -347,7 +355,16 @@ impl<'m, C: Collect> Playing<'m, C> {
             let kept = &mut self.slots[slot as usize];
             let Some(session) = &mut kept.session else { return };
             let now_s = seconds(self.shared.now_ns - kept.run_ns);
-            match session.next_step(now_s) {
+            let busy_s = session.busy_s(now_s);
+            let step = session.next_step(now_s);
+            if let Some(watch) = &mut kept.watch {
+                match step {
+                    Step::Send | Step::Call(_) => watch.begins(session, now_s, busy_s),
+                    Step::Wait(_) => watch.waits(session, busy_s),
+                    Step::Tools(_) | Step::End(_) => {}
+                }
+            }
+            match step {
                 Step::Send => {
                     self.shared_call(slot);
                     return;
@@ -378,6 +395,9 @@ impl<'m, C: Collect> Playing<'m, C> {
         let Some(session) = &kept.session else { return };
         kept.pings = kept.pings.wrapping_add(1);
         let now_s = seconds(self.shared.now_ns - kept.run_ns);
+        if let Some(watch) = &mut kept.watch {
+            watch.end(session, now_s);
+        }
         let starts_warm = session.starts_warm();
         let (record, bill) = session.finish(outcome, &kept.totals, now_s);
         kept.session = None;
@@ -441,8 +461,13 @@ impl<'m, C: Collect> Playing<'m, C> {
     /// A session of the main agent leaves, with all that it and its agents came to.
     fn leave(&mut self, slot: u32, record: &Record, bill: &Bill, counts: bool) {
         self.out.cost_pieces[self.shared.piece] += record.cost;
+        let kept = &mut self.slots[slot as usize];
+        let watch = kept.watch.take();
         if counts {
-            let kept = &self.slots[slot as usize];
+            if let Some(watch) = watch {
+                watch.turns.iter().for_each(|turn| self.chunk.turn(turn));
+                watch.messages_s.iter().for_each(|latency_s| self.chunk.message(*latency_s));
+            }
             self.chunk.session(kept.number, record, bill, &kept.room);
             self.in_chunk += 1;
             if self.in_chunk == CHUNK {

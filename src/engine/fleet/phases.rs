@@ -91,6 +91,9 @@ impl<C: Collect> Playing<'_, C> {
         let kept = &mut self.slots[slot as usize];
         let Some(session) = &mut kept.session else { return };
         let duration_s = session.after_tools(end, began_s, &kept.totals);
+        if let Some(watch) = &mut kept.watch {
+            watch.close(session, began_s + duration_s, Some(duration_s));
+        }
         let at_ns = kept.run_ns.saturating_add(ns(began_s + duration_s)).max(self.shared.now_ns);
         self.shared.agenda.plan(at_ns, Happening::GoesOn(slot));
     }

@@ -10,17 +10,19 @@ use super::{Which, threshold_code};
 use crate::Error;
 use crate::report;
 use crate::scenario::Scenario;
-use crate::simulate::compare_fleets;
+use crate::simulate::{FleetWay, compare_fleets};
 use crate::stats::Figure;
 
 /// The figures that are compared where none is asked for.
 fn usual(scenarios: &[Scenario]) -> Vec<Figure> {
-    const NAMES: [&str; 15] = [
+    const NAMES: [&str; 17] = [
         "cost_usd.mean",
         "cost_per_hour_usd",
         "cost_per_answer_usd",
         "latency_s.p50",
         "latency_s.p99",
+        "message_latency_s.p99",
+        "turn_latency_s.p99",
         "answered",
         "failed",
         "call_success",
@@ -89,6 +91,13 @@ pub(super) fn compare(which: &Which, scenarios: Vec<Scenario>, held: &Held<'_>) 
         Format::Json => report::fleets_json(&comparison).map_err(|e| Error::Output(e.into()))?,
         Format::Terminal => in_width(|style| report::fleets_terminal(&comparison, style)),
     })?;
+    let settles = |way: &FleetWay| {
+        let fleet = way.answer.as_ref().ok().and_then(|answer| answer.fleet.as_ref());
+        fleet.is_some_and(|fleet| fleet.summary.growth.is_none())
+    };
+    if !comparison.ways.iter().any(settles) {
+        return Ok(ExitCode::FAILURE);
+    }
     let answers = comparison.ways.iter().filter_map(|way| Some((&way.name, way.answer.as_ref().ok()?)));
     let not_kept = answers.flat_map(|(name, answer)| {
         report::not_kept(answer, held.strict).into_iter().map(move |text| format!("{name}: {text}"))

@@ -32,7 +32,8 @@ enum PlanFormat {
 pub(super) struct PlanCommand {
     #[command(flatten)]
     which: Which,
-    /// What has to hold, as often as you like: `latency_s.p99 <= 60`, `answered >= 0.99`, `search.wait_s.p99 < 2`.
+    /// What has to hold, as often as you like: `latency_s.p99 <= 60`, `message_latency_s.p99 <= 30`,
+    /// `answered >= 0.99`, `search.wait_s.p99 < 2`.
     /// Besides the JSON report's metrics and rates there are `in_progress`, `ended_per_hour`, `cost_per_hour_usd`, and of
     /// each tool and of `model` its `.utilisation`, `.wait_s.mean`, `.wait_s.p99` and `.turned_away`
     #[arg(long = "for", value_name = "GOAL", required = true)]
@@ -90,6 +91,15 @@ impl PlanCommand {
                 "{name} is a tool, and its keys stand below tools: did you mean `tools.{key}`?"
             )));
         }
+        let below = |place: &&String| key.strip_prefix(place.as_str()).is_some_and(|rest| rest.starts_with('.'));
+        if let Some((place, (agent, tool))) =
+            base.places.iter().find(below).and_then(|place| Some((place, place.split_once('.')?)))
+        {
+            let rest = key.strip_prefix(place.as_str()).unwrap_or_default();
+            return Err(Error::Plan(format!(
+                "{place} is a tool of an agent, and its keys stand below agents: did you mean `agents.{agent}.tools.{tool}{rest}`?"
+            )));
+        }
         if list.is_none() && base.value_at(key).is_some_and(|text| text.starts_with('{') || text.starts_with('[')) {
             let keys = "fleet.arrivals.poisson.per_hour or fleet.arrivals.profile.scale";
             return Err(Error::Plan(format!("`{key}` isn't one number; name one below it, such as {keys}")));
@@ -133,7 +143,8 @@ fn wrong_goal(base: &Scenario, error: &ThresholdError) -> Error {
     }
     let places = base.places.iter().map(String::as_str).chain(["model"]).collect::<Vec<_>>().join(", ");
     Error::Plan(format!(
-        "{error}\n  there are the metrics and rates of the JSON report (latency_s.p99, cost_usd.mean, answered, failed), \
+        "{error}\n  there are the metrics and rates of the JSON report (latency_s.p99, turn_latency_s.p99, \
+         cost_usd.mean, answered, failed), \
          in_progress, ended_per_hour, cost_per_hour_usd, and below {places}: .utilisation, .wait_s.mean, .wait_s.p99, .turned_away"
     ))
 }

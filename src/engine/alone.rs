@@ -243,7 +243,7 @@ fn play_run<C: Collect, const WATCHED: bool>(
                 into.message(latency_s);
             }
             open.begins(now_s);
-            open.called(&call);
+            open.called(&call, &session);
         }
         now_s += call.took_s;
         let mut tool_phase_s = None;

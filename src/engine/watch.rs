@@ -9,7 +9,8 @@ use crate::session::{Cached, Call, Kind, Session, Turn};
 pub(super) struct OpenTurn {
     started_s: Option<f64>,
     call: Option<Call>,
-    /// Spent before it.
+    /// Spent before it, and with its last call.
+    spent_before: [PicoUsd; 2],
     spent: [PicoUsd; 2],
     /// Expired gaps and breaks before it.
     met: [u64; 2],
@@ -43,8 +44,8 @@ impl Watch {
     }
 
     /// A call was sent.
-    pub fn called(&mut self, call: &Call) {
-        self.open.called(call);
+    pub fn called(&mut self, call: &Call, session: &Session<'_, SessionDraws>) {
+        self.open.called(call, session);
     }
 
     /// Something is waited for; it may be the user's next message.
@@ -75,8 +76,9 @@ impl OpenTurn {
         self.started_s.get_or_insert(now_s);
     }
 
-    /// A call was sent.
-    pub fn called(&mut self, call: &Call) {
+    /// A call was sent. What is requested after it, until the next one, are pings, and belongs to the next turn.
+    pub fn called(&mut self, call: &Call, session: &Session<'_, SessionDraws>) {
+        self.spent = session.spent();
         if call.kind == Kind::Turn {
             self.call = Some(*call);
         }
@@ -106,8 +108,8 @@ impl OpenTurn {
     ) -> Option<Turn> {
         let (started_s, call) = (self.started_s.take(), self.call.take());
         let (started_s, call) = (started_s?, call?);
-        let (spent, usage) = (session.spent(), session.usage(&call));
-        let before = std::mem::replace(&mut self.spent, spent);
+        let (spent, usage) = (self.spent, session.usage(&call));
+        let before = std::mem::replace(&mut self.spent_before, spent);
         let met = session.met();
         let met_before = std::mem::replace(&mut self.met, met);
         Some(Turn {

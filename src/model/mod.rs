@@ -193,7 +193,7 @@ impl Model {
     /// Whether sessions may have to wait for each other.
     pub fn has_queues(&self) -> bool {
         let queues = |fleet: &Fleet| {
-            fleet.limits.concurrent.is_some() || self.station_tools().iter().any(|tool| tool.station.is_some())
+            fleet.limits.concurrent.is_some() || self.phase.tools.iter().any(|tool| tool.station.is_some())
         };
         self.fleet.as_ref().is_some_and(queues)
     }

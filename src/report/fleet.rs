@@ -73,7 +73,7 @@ pub(super) fn bottleneck_name(answer: &Answer, what: Bottleneck) -> String {
     }
 }
 
-pub(super) fn lines(fleet: &FleetSummary) -> Vec<(&'static str, String)> {
+pub(super) fn lines(answer: &Answer, fleet: &FleetSummary) -> Vec<(&'static str, String)> {
     let count = |estimate: &Estimate| with_interval(Unit::Count, estimate);
     let mut lines = vec![
         ("watched", watched(fleet)),
@@ -88,7 +88,8 @@ pub(super) fn lines(fleet: &FleetSummary) -> Vec<(&'static str, String)> {
         lines.push(("cost", format!("{} an hour", with_interval(Unit::Usd, cost))));
     }
     if let Some(warm) = &fleet.prefix_warm {
-        let text = format!("{} of the model calls find tools and system cached", share_with_interval(warm));
+        let whose = if answer.scenario.model.has_agents() { "the main agent's" } else { "the" };
+        let text = format!("{} of {whose} model calls find tools and system cached", share_with_interval(warm));
         lines.push(("shared prefix", text));
     }
     lines
@@ -160,7 +161,7 @@ pub(super) fn impossible(fleet: &FleetSummary) -> impl Iterator<Item = String> {
 /// The sections of the terminal.
 pub(super) fn terminal(out: &mut String, answer: &Answer, fleet: &FleetSummary, style: Style) {
     let _ = writeln!(out, "\n{}", style.heading("Fleet"));
-    for (label, text) in lines(fleet) {
+    for (label, text) in lines(answer, fleet) {
         let _ = writeln!(out, "  {label:<26}  {text}");
     }
     let _ = writeln!(out, "\n{}", style.heading("Where sessions meet"));
@@ -181,6 +182,14 @@ pub(super) fn terminal(out: &mut String, answer: &Answer, fleet: &FleetSummary, 
             limits.add_row(limit_cells(limit));
         }
         let _ = writeln!(out, "{}", style.whole_words(limits));
+        let model = &answer.scenario.model;
+        if model.any_in_tree(&|model| model.cache.is_kept_alive()) {
+            let _ = writeln!(
+                out,
+                "{}",
+                style.faint("Pings that keep caches warm count against limits, and aren't among the calls above.")
+            );
+        }
         if let Some(tier) = &answer.scenario.tier {
             let _ = writeln!(out, "{}", style.faint(&tier_text(tier)));
         }
@@ -198,6 +207,8 @@ fn tier_text(tier: &TierInfo) -> String {
 /// Calls that don't get what they came for.
 fn failures(answer: &Answer, fleet: &FleetSummary) -> Vec<String> {
     let mut texts: Vec<String> = too_long(answer, fleet).into_iter().collect();
+    texts.extend(too_busy(answer, fleet));
+    texts.extend(left_out(answer, fleet));
     for station in &fleet.stations {
         let name = place_name(answer, station.place);
         if station.turned_away.value > FEW {
@@ -232,6 +243,30 @@ fn too_long(answer: &Answer, fleet: &FleetSummary) -> Option<String> {
     })
 }
 
+/// A fleet whose busiest place has hardly any time left settles slowly, if at all.
+fn too_busy(answer: &Answer, fleet: &FleetSummary) -> Option<String> {
+    let (what, used) = fleet.used_up()?;
+    Some(format!(
+        "{} is used up ({}): so close to its end a fleet settles slowly, and these means may be those of one that still grows. A \
+         longer horizon tells",
+        bottleneck_name(answer, what),
+        super::format::percent(used)
+    ))
+}
+
+/// Sessions whose agents outlast what is watched.
+fn left_out(answer: &Answer, fleet: &FleetSummary) -> Option<String> {
+    let sessions = answer.summary.sessions as f64 / fleet.replications.max(1) as f64;
+    let lingering = &fleet.lingering_at_end;
+    (lingering.value > FEW * sessions).then(|| {
+        format!(
+            "{} sessions are over at the end while agents that they had given up still run: they aren't in these figures. Give a \
+             longer warm_up and horizon",
+            with_interval(Unit::Count, lingering)
+        )
+    })
+}
+
 /// A share that is worth a word.
 const FEW: f64 = 0.01;
 
@@ -262,7 +297,7 @@ fn markdown_table(out: &mut String, header: &[&str], rows: impl Iterator<Item = 
 /// The tables of the pull request.
 pub(super) fn markdown(out: &mut String, answer: &Answer, fleet: &FleetSummary) {
     let _ = writeln!(out, "\n| fleet | |\n|---|---|");
-    for (label, text) in lines(fleet) {
+    for (label, text) in lines(answer, fleet) {
         let _ = writeln!(out, "| {label} | {text} |");
     }
     markdown_table(out, &STATION_HEADER, fleet.stations.iter().map(|station| station_cells(answer, station)));

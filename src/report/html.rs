@@ -131,7 +131,7 @@ fn sections(answer: &Answer) -> Vec<Section> {
             id: "fleet",
             title: "The fleet".to_owned(),
             lead: "Sessions of a fleet aren't independent: intervals come from independent replications.".to_owned(),
-            lines: lines(fleet).into_iter().map(|(label, text)| (label.to_owned(), text)).collect(),
+            lines: lines(answer, fleet).into_iter().map(|(label, text)| (label.to_owned(), text)).collect(),
             tables,
         });
     }

@@ -28,12 +28,15 @@ pub fn one_line(answer: &Answer) -> String {
         let share = answered.map_or(0.0, |(_, count)| *count as f64 / summary.sessions.max(1) as f64);
         parts.push(format!("{} answered", percent(share)));
     }
-    let forms = answer.checks.checks.len();
-    parts.push(match answer.checks.checks.iter().filter(|check| !check.pass).count() {
+    let all = &answer.checks.checks;
+    let books = all.iter().filter(|check| check.is_of_books()).count();
+    let forms = all.len() - books;
+    parts.push(match all.iter().filter(|check| !check.pass).count() {
+        0 if forms == 0 && books > 0 => "the books balance".to_owned(),
         0 if forms == 0 => "no closed form applies".to_owned(),
         0 if forms == 1 => "1 closed form agrees".to_owned(),
         0 => format!("{forms} closed forms agree"),
-        wrong => format!("{wrong} of {forms} closed forms DISAGREE"),
+        wrong => format!("{wrong} of {} closed forms DISAGREE", all.len()),
     });
     let broken = threshold_texts(answer).into_iter().filter(|(pass, _, _)| !pass).count();
     if broken > 0 {

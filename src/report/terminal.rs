@@ -37,7 +37,12 @@ pub fn terminal(answer: &Answer, style: Style) -> String {
         let _ = writeln!(
             out,
             "{}",
-            style.warning("?  fewer than ten sessions lie beyond this percentile: run more sessions to know it.")
+            style.warning(if fleet.is_some() {
+                "?  too few sessions of a replication lie beyond this percentile, or they come in swarms: more replications or a \
+                 longer horizon tell it."
+            } else {
+                "?  fewer than ten sessions lie beyond this percentile: run more sessions to know it."
+            })
         );
     }
     if let Some(fleet) = fleet {
@@ -105,7 +110,8 @@ pub fn terminal(answer: &Answer, style: Style) -> String {
         }
         if let Some(queue) = summary.metric("queue_s").filter(|queue| queue.max > 0.0) {
             let text = format!(
-                "Waits for a free place: {} a session, summed over calls.",
+                "Waits for a free place{}: {} a session, summed over calls.",
+                if scenario.model.has_agents() { " of the main agent's own calls" } else { "" },
                 with_interval(Unit::Seconds, &queue.mean)
             );
             let _ = writeln!(out, "  {}", style.faint(&text));

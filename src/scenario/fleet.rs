@@ -13,7 +13,7 @@ use super::reader::{
 };
 use super::tiers::{Output, Rules, Tier};
 use super::tree::{Data, Node, Span, Table};
-use crate::model::{Arrivals, Fleet, LimitRules, Limits, Model, Outage, OutputRule};
+use crate::model::{Arrivals, Faults, Fleet, LimitRules, Limits, Model, Outage, OutputRule};
 use crate::price::Row;
 
 const MOST_SERVERS: u64 = 1_000_000;
@@ -261,8 +261,16 @@ pub(super) fn check_fleet(raw: &Raw, model: &Model, sink: &Sink) {
         refuse(name.span, "a tool can't be called \"model\": calls of the model are", "another name");
     }
     for (outage, at) in model.fleet.iter().flat_map(|fleet| &fleet.outages).zip(spans) {
-        let faults = outage.tool.map_or(Some(&model.faults), |tool| Some(&model.phase.tools.get(tool)?.faults));
-        if outage.is_silent && faults.is_some_and(|faults| faults.timeout_s.is_infinite()) {
+        let waits_forever = |faults: &Faults| faults.timeout_s.is_infinite();
+        let model_waits = |model: &Model| model.is_main && waits_forever(&model.faults);
+        let any_waits = match outage.tool {
+            Some(tool) => model.phase.tools.get(tool).is_some_and(|tool| waits_forever(&tool.faults)),
+            None => {
+                let small = model.routing.as_ref().map(|routing| &*routing.small);
+                std::iter::once(model).chain(small).any(|model| model.any_in_tree(&model_waits))
+            }
+        };
+        if outage.is_silent && any_waits {
             let help = "give it a `timeout`, or as = \"rejected\"";
             refuse(at, "an outage that loses attempts needs a client that notices", help);
         }

@@ -155,6 +155,7 @@ pub(super) fn resolve(raw: &Raw, parts: Parts<'_>, around: &Surroundings, sink: 
     servers::note_found(raw, &mut notes);
     note_idle(raw, &model, parts.is_agent, &mut notes);
     let places = places(&model, &tools, parts.agent_tools);
+    check_places(raw, &model, &places, sink);
     fleet::note_other_models(&model, parts.agent_tools, &mut notes);
     let (run, idle_thresholds) = run_options(raw, &model, &places, sink);
     let loadings = servers.all.iter().map(|server| server.loading).collect();
@@ -170,6 +171,18 @@ pub(super) fn resolve(raw: &Raw, parts: Parts<'_>, around: &Surroundings, sink: 
         price,
         writes,
         notes,
+    }
+}
+
+/// Where sessions meet, each place has a name of its own.
+fn check_places(raw: &Raw, model: &Model, places: &[String], sink: &Sink) {
+    let of_agents = places.get(raw.tools.len()..).filter(|_| model.fleet.is_some()).unwrap_or_default();
+    for name in raw.tools.iter().filter_map(|tool| tool.value.name.as_ref()) {
+        if of_agents.contains(&name.value) {
+            let text = format!("the tool \"{}\" is called like a tool of an agent, \"agent.tool\"", name.value);
+            let mistake = Mistake::at(name.span, text).label("two places where sessions meet would have this name");
+            complain(sink, mistake.help("another name"));
+        }
     }
 }
 

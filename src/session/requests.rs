@@ -4,7 +4,7 @@ use super::draws::Draws;
 use super::record::Limit;
 use super::spend::worst_case;
 use super::step::{Call, Kind, Sending};
-use super::{Lump, Session};
+use super::{Lump, Session, State};
 use crate::price::{PicoUsd, Split};
 
 impl<D: Draws> Session<'_, D> {
@@ -45,32 +45,49 @@ impl<D: Draws> Session<'_, D> {
     pub fn ping_to_send(&self, now_s: f64) -> Option<Sending> {
         let cache = &self.model.cache;
         let tokens = self.entry.ping_tokens(cache, self.parts, now_s);
-        (tokens > 0).then_some(Sending { arrives: true, prompt_tokens: tokens, hit_tokens: tokens, output_tokens: 1 })
+        let is_sent = tokens > 0 && self.has_next_call() && self.pings_paid(1, tokens) > 0;
+        is_sent.then_some(Sending { arrives: true, prompt_tokens: tokens, hit_tokens: tokens, output_tokens: 1 })
+    }
+
+    /// Whether a call is still to come, as far as that is known: a gap that no call ends has no pings.
+    pub fn has_next_call(&self) -> bool {
+        match self.state {
+            State::Over(_) | State::Waiting { gives_up: true, .. } => false,
+            State::Answered => self.message + 1 < self.messages,
+            State::Loop => self.made < self.model.max_turns,
+            _ => true,
+        }
     }
 
     /// A ping that reads so many tokens was let through at `now_s`.
     pub fn pinged(&mut self, tokens: u64, now_s: f64) {
-        if self.ping(1, tokens) > 0 {
-            self.entry.used_at(now_s);
-        }
+        self.ping(1, tokens);
+        self.entry.used_at(now_s);
     }
 
-    /// Books so many pings, each of which reads so many tokens, as far as the budget allows: how many that is.
-    fn ping(&mut self, due: u64, tokens: u64) -> u64 {
-        let model = self.model;
+    /// What a ping that reads so many tokens costs.
+    fn ping_cost(&self, tokens: u64) -> PicoUsd {
         let one = Split { read_tokens: tokens, output_tokens: 1, ..Split::default() };
-        let tariff = model.tariff.as_ref();
-        let tier = tariff.map_or(0, |tariff| tariff.tier_of(tokens));
-        let cost = tariff.map_or_else(PicoUsd::default, |tariff| tariff.cost(&one));
-        let budget = &model.budget;
-        let pings = if budget.before { due.min(self.spend.most(budget, cost, tokens + 1)) } else { due };
+        self.model.tariff.as_ref().map_or_else(PicoUsd::default, |tariff| tariff.cost(&one))
+    }
+
+    /// As many of so many pings as the budget allows, each of which reads so many tokens.
+    fn pings_paid(&self, due: u64, tokens: u64) -> u64 {
+        let budget = &self.model.budget;
+        if budget.before { due.min(self.spend.most(budget, self.ping_cost(tokens), tokens + 1)) } else { due }
+    }
+
+    /// Books so many pings, each of which reads so many tokens, as far as the budget allows.
+    fn ping(&mut self, due: u64, tokens: u64) {
+        let model = self.model;
+        let tier = model.tariff.as_ref().map_or(0, |tariff| tariff.tier_of(tokens));
+        let (cost, pings) = (self.ping_cost(tokens), self.pings_paid(due, tokens));
         let all = Split { read_tokens: tokens * pings, output_tokens: pings, ..Split::default() };
         self.ledger.lump(Lump::KeepAlive, tier, &all);
         self.spend.request(cost * pings, &all);
         self.record.keep_alive_pings += pings;
         self.record.keep_alive_tokens += tokens * pings;
         self.entry.pinged(&model.cache, pings);
-        pings
     }
 
     /// Books a request that was executed.

@@ -127,15 +127,17 @@ pub struct Overload {
     pub servers: u64,
     /// Sessions that arrive, an hour.
     pub arrive_per_hour: f64,
-    /// Servers that would be busy if there were enough.
+    /// Servers that would be busy if there were enough; and the least that it can reasonably be, which decides.
     pub needed: f64,
+    /// See `needed`.
+    pub least_needed: f64,
 }
 
 impl Overload {
     /// By how many sessions in progress would grow at least, an hour. A session that comes back to the station gives each of
     /// its calls a longer wait than the last, so that fewer are done than could be.
     pub fn growth_per_hour(&self) -> f64 {
-        self.arrive_per_hour * (1.0 - self.servers as f64 / self.needed)
+        self.arrive_per_hour * (1.0 - self.servers as f64 / self.least_needed)
     }
 }
 
@@ -157,18 +159,18 @@ fn overload(scenario: &Scenario, fleet: &Fleet) -> Option<Overload> {
     let alone = Model { fleet: None, ..model.clone() };
     let mut demand = Demand::default();
     Play { model: &alone, seed: scenario.run.seed, sessions: 0..SESSIONS }.run(&mut demand, &|_| {});
-    // where chance is left, the least that it can reasonably be
-    let least = |index: usize| {
+    // the mean, and where chance is left the least that it can reasonably be
+    let work = |index: usize| {
         let values: Vec<f64> = demand.sessions.iter().filter_map(|session| session.get(index).copied()).collect();
         let mean = Moments::of(&values).estimate();
-        mean.value - 4.0 * mean.se.max(0.0)
+        [mean.value, mean.value - 4.0 * mean.se.max(0.0)]
     };
     let per_s = fleet.arrivals.mean_per_s(fleet.horizon_s);
     let loads = model.phase.tools.iter().enumerate().filter_map(|(index, tool)| {
         // first attempts alone
         let denied = tool.approval.as_ref().map_or(0.0, |approval| approval.share * approval.denied);
         let reach = (1.0 - tool.faults.lost_request - tool.faults.rejected) * (1.0 - denied);
-        let work_s = least(index + 1) * reach * tool.latency_s.mean();
+        let work_s = work(index + 1).map(|calls| calls * reach * tool.latency_s.mean());
         Some((Place::Tool(index), scenario.tools.get(index)?.clone(), tool.station?.servers, work_s))
     });
     // what others keep cached for it makes a call shorter
@@ -178,7 +180,7 @@ fn overload(scenario: &Scenario, fleet: &Fleet) -> Option<Overload> {
         .limits
         .concurrent
         .filter(|_| is_fixed && model.routing.as_ref().is_none_or(|routing| routing.small.is_main))
-        .map(|servers| (Place::Model, "the model".to_owned(), servers, least(0)));
+        .map(|servers| (Place::Model, "the model".to_owned(), servers, work(0)));
     loads
         .chain(of_model)
         .map(|(place, name, servers, work_s)| Overload {
@@ -186,8 +188,9 @@ fn overload(scenario: &Scenario, fleet: &Fleet) -> Option<Overload> {
             name,
             servers,
             arrive_per_hour: per_s * 3600.0,
-            needed: per_s * work_s,
+            needed: per_s * work_s[0],
+            least_needed: per_s * work_s[1],
         })
-        .filter(|load| load.needed >= load.servers as f64)
+        .filter(|load| load.least_needed >= load.servers as f64)
         .max_by(|a, b| (a.needed / a.servers as f64).total_cmp(&(b.needed / b.servers as f64)))
 }

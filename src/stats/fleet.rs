@@ -48,6 +48,8 @@ impl Place {
 pub struct StationSummary {
     /// Whose it is.
     pub place: Place,
+    /// Whether it is a tool that is an agent, whose sessions can wait elsewhere.
+    pub is_agent: bool,
     /// Servers, where there is an end of them.
     pub servers: Option<u64>,
     /// Places to wait, where there is an end of them.
@@ -166,6 +168,9 @@ pub struct FleetSummary {
     pub in_progress: Estimate,
     /// Sessions in progress at the horizon.
     pub in_progress_at_end: Estimate,
+    /// Sessions that were over at the horizon while agents that they had called were still under way, so that they aren't
+    /// among those whose money and time are told.
+    pub lingering_at_end: Estimate,
     /// Money of the sessions that ended, $ an hour; `None` without prices.
     pub cost_per_hour_usd: Option<Estimate>,
     /// The model, then the tools that sessions meet at.
@@ -306,7 +311,11 @@ impl FleetSummary {
         let stations: Vec<StationSummary> = if replications.is_empty() {
             Vec::new()
         } else {
-            Place::all(model).into_iter().map(|place| station(place.index(), replications)).collect()
+            let tools = model.station_tools();
+            let is_agent = |place: Place| matches!(place, Place::Tool(index) if tools.get(index).is_some_and(|tool| tool.agent.is_some()));
+            let of =
+                |place: Place| StationSummary { is_agent: is_agent(place), ..station(place.index(), replications) };
+            Place::all(model).into_iter().map(of).collect()
         };
         let limits: Vec<LimitSummary> = (0..limits).filter_map(|index| limit(index, fleet, replications)).collect();
         let growth = growth(fleet, replications, bottleneck(&stations, &limits));
@@ -318,6 +327,7 @@ impl FleetSummary {
             ended_per_hour: over(all().map(|r| r.ended.counted as f64 / hours(r))),
             in_progress: over(all().map(|r| r.in_progress.area_s / r.counted_s)),
             in_progress_at_end: over(all().map(|r| r.in_progress.level as f64)),
+            lingering_at_end: over(all().map(|r| r.lingering as f64)),
             cost_per_hour_usd: model.tariff.as_ref().map(|_| over(all().map(costs))),
             limits,
             prefix_warm: all()
@@ -351,6 +361,11 @@ impl FleetSummary {
         all.max_by(|a, b| a.1.total_cmp(&b.1))
     }
 
+    /// The same where hardly anything is left of it all the time.
+    pub fn used_up(&self) -> Option<(Bottleneck, f64)> {
+        self.bottleneck().filter(|(_, used)| self.is_steady && *used > SATURATED)
+    }
+
     /// The station of a place.
     pub fn station(&self, place: Place) -> Option<&StationSummary> {
         self.stations.iter().find(|station| station.place == place)
@@ -362,10 +377,17 @@ impl FleetSummary {
     }
 }
 
+/// Where several are used up, one that waits for no other: the sessions of an agent that is a tool keep its places as long as they
+/// wait for others.
 fn bottleneck(stations: &[StationSummary], limits: &[LimitSummary]) -> Option<(Bottleneck, f64)> {
-    let stations = stations.iter().filter_map(|s| Some((Bottleneck::Station(s.place), s.utilisation?.value)));
-    let limits = limits.iter().map(|limit| (Bottleneck::Limit(limit.kind), limit.used.value));
-    stations.chain(limits).max_by(|a, b| a.1.total_cmp(&b.1))
+    let stations =
+        stations.iter().filter_map(|s| Some((Bottleneck::Station(s.place), s.utilisation?.value, s.is_agent)));
+    let limits = limits.iter().map(|limit| (Bottleneck::Limit(limit.kind), limit.used.value, false));
+    let all: Vec<(Bottleneck, f64, bool)> = stations.chain(limits).collect();
+    let innermost = all.iter().filter(|(_, used, is_agent)| *used > SATURATED && !is_agent);
+    let busiest =
+        innermost.max_by(|a, b| a.1.total_cmp(&b.1)).or_else(|| all.iter().max_by(|a, b| a.1.total_cmp(&b.1)));
+    busiest.map(|(what, used, _)| (*what, *used))
 }
 
 fn place(record: &StationRecord) -> Place {
@@ -388,6 +410,7 @@ fn station(index: usize, replications: &[Replication<Sample>]) -> StationSummary
     };
     StationSummary {
         place: first.map_or(Place::Model, place),
+        is_agent: false,
         servers,
         places,
         came_per_hour: over(timed().map(|(s, counted_s)| s.came.counted as f64 * 3600.0 / counted_s)),
@@ -460,6 +483,14 @@ fn growth(fleet: &Fleet, replications: &[Replication<Sample>], busiest: Option<(
     let goes_wrong = fleet.outages.iter().any(|outage| outage.until_s > half_s && outage.from_s < fleet.horizon_s);
     if !fleet.arrivals.is_steady() || goes_wrong {
         return None;
+    }
+    // what is used up all the time, while more comes than goes, isn't only busy
+    let excess = over(replications.iter().map(|r| {
+        let (came, went) = (r.arrived.counted as f64, r.ended.counted as f64);
+        (came - went) * 3600.0 / r.counted_s
+    }));
+    if saturated.is_some() && excess.ci95[0] > 0.0 {
+        return Some(Growth { per_hour: excess, saturated, given_up });
     }
     let levels = |r: &Replication<Sample>| -> Vec<f64> {
         let from = (half_s / r.piece_s).ceil() as usize;

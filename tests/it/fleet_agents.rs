@@ -167,3 +167,108 @@ fn supervisors_and_researchers_share_a_limit_and_a_prompt() {
     let calls = summary(&answer).station(Place::Model).unwrap();
     assert_close(calls.came_per_hour.value * (1.0 - calls.turned_away.value) / 60.0, 110.0, 0.03);
 }
+
+#[test]
+fn agents_that_nobody_waits_for_are_in_the_money_however_long_they_run() {
+    // half of them run for two minutes, half for forty, and their callers are over after a second
+    let text = "[price]\ninput = 3\noutput = 15\n[session]\nturns = 2\n\
+        [[tools]]\nname = \"ask\"\nagent = \"helper\"\ntimeout = \"1s\"\n\
+        [agents.helper]\nprompt = { task = 1_000 }\nmodel = { first_token = \"1m\" }\n\
+        session = { turns = { choices = { \"2\" = 0.5, \"40\" = 0.5 } } }\n";
+    let fleet =
+        "[fleet]\narrivals = { poisson = { per_hour = 600 } }\nhorizon = \"4h\"\nwarm_up = \"1h\"\nreplications = 20";
+    let together = answer(scenario(&format!("{text}{fleet}")));
+    let cost = together.summary.metric("cost_usd").unwrap().mean;
+    let expected = 21.0 * 1_000.0 * 3e-6;
+    assert!(((cost.value - expected) / cost.se).abs() < 4.0, "{cost:?} {expected}");
+    let lingering = summary(&together).lingering_at_end.value;
+    // Little: 600 an hour, half of them for two minutes and half for forty
+    assert_close(lingering, 600.0 * 21.0 / 60.0, 0.05);
+    let said = agent_sim::report::terminal(&together, agent_sim::report::Style::PLAIN);
+    assert!(said.contains("agents that they had given up still run"), "{said}");
+}
+
+#[test]
+fn a_ping_belongs_to_the_gap_between_two_calls() {
+    let text = |more: &str| {
+        format!(
+            "[price]\ninput = 3\noutput = 15\ncache_read = 0.3\ncache_write_5m = 3.75\n[prompt]\nsystem = 5_000\n\
+             [cache]\nlifetime = \"5m\"\nkeep_alive = \"4m\"\n{more}"
+        )
+    };
+    // none during the last call, however long it takes
+    let last = text("[model]\nfirst_token = \"9m\"\n[session]\nturns = 1\n");
+    are_the_same_alone_and_in_a_fleet(scenario(&last), "last");
+    let some = text("[model]\nfirst_token = { exponential = { mean = \"5m\" } }\n[session]\nturns = 3\n");
+    are_the_same_alone_and_in_a_fleet(scenario(&some), "some");
+    // the one that is due when the next call begins comes first; its money is the next turn's
+    let tie = text("[session]\nturns = 3\n[[tools]]\nname = \"wait\"\nlatency = \"8m\"\nresult = 100\n");
+    let tie = scenario(&tie);
+    assert_close(mean(&answer(tie.clone()), "keep_alive_pings"), 4.0, 1e-12);
+    are_the_same_alone_and_in_a_fleet(tie, "tie");
+}
+
+#[test]
+fn whoever_keeps_a_prompt_for_longer_keeps_it_for_all() {
+    // the agent is called by the main agent, which has no cache, and by another one, whose hour it takes over
+    let text = |first: &str, second: &str| {
+        format!(
+            "[price]\ninput = 3\noutput = 15\ncache_read = 0.3\ncache_write_5m = 3.75\ncache_write_1h = 6\n\
+             [session]\nturns = 2\n{first}{second}\
+             [agents.b]\nprompt = {{ system = 5_000 }}\nsession = {{ turns = 1 }}\n\
+             [agents.a]\ncache = {{ lifetime = \"1h\" }}\nsession = {{ turns = 2 }}\n\
+             tools = [{{ name = \"b\", agent = \"b\" }}]\n\
+             [fleet]\narrivals = {{ poisson = {{ per_hour = 10 }} }}\nhorizon = \"300h\"\nreplications = 4"
+        )
+    };
+    let (a, b) = (
+        "[[tools]]\nname = \"a\"\nagent = \"a\"\n",
+        "[[tools]]\nname = \"b\"\nagent = \"b\"\ncalls = { choices = { \"0\" = 0.99, \"1\" = 0.01 } }\n",
+    );
+    for text in [text(a, b), text(b, a)] {
+        let answer = answer(scenario(&text));
+        let below = answer.scenario.agents.iter().position(|node| node.depth == 2).unwrap();
+        let warm = answer.summary.nodes[below].warm.unwrap();
+        // all but those that come after an hour without a session
+        assert!(warm.value > 0.999, "{warm:?}");
+    }
+}
+
+#[test]
+fn what_could_hang_for_ever_or_have_two_names_is_a_mistake() {
+    let refused = |text: &str| {
+        let request = agent_sim::scenario::Request::default();
+        let error = agent_sim::scenario::Scenario::parse(text, "test.toml", std::path::Path::new(""), &request);
+        error.unwrap_err().to_string()
+    };
+    let lost = "[[fleet.outages]]\nof = \"model\"\nfor = \"10m\"\nas = \"lost\"\n";
+    let waits = ONE_EACH.replace("first_token =", "timeout = \"30s\"\nfirst_token =");
+    scenario(&format!("{waits}\n{lost}"));
+    let hangs = waits.replace("session = { turns = 1 }", "session = { turns = 1 }\nmodel = { timeout = \"off\" }");
+    assert!(refused(&format!("{hangs}\n{lost}")).contains("needs a client that notices"));
+    let twice = ONE_EACH.replace("session = { turns = 1 }", "session = { turns = 2 }\ntools = [{ name = \"read\" }]");
+    let twice = twice.replace("name = \"ask\"", "name = \"helper.read\"");
+    assert!(refused(&twice).contains("is called like a tool of an agent"));
+}
+
+#[test]
+fn what_is_used_up_while_more_comes_than_goes_grows() {
+    // a load of 1.035 on twenty servers, with users who think for minutes in between
+    let text = "[session]\nturns = 2\nmessages = 3\nthink = { exponential = { mean = \"4m\" } }\n\
+        [[tools]]\nname = \"fetch\"\ncalls = 4\ncapacity = 20\nlatency = { exponential = { mean = \"7s\" } }\ntimeout = \"1h\"\nrejected = 0.0143\n\
+        [fleet]\narrivals = { poisson = { per_hour = 900 } }\nhorizon = \"4h\"\nreplications = 6";
+    let mut scenario = scenario(text);
+    // so that it is played, and not told before
+    scenario.model.budget.time_s = Some(1e9);
+    let answer = answer(scenario);
+    let grows = summary(&answer).growth.as_ref();
+    assert!(grows.is_some_and(|growth| growth.saturated.is_some()), "{grows:?}");
+}
+
+#[test]
+fn what_agents_wait_for_is_named_and_not_who_waits() {
+    let sets = ["tools.ask.capacity=3", "fleet.limits.concurrent=2", "fleet.limits.requests_per_minute=1_000_000"];
+    let answer = answer(scenario_with(ONE_EACH, &sets));
+    let growth = summary(&answer).growth.as_ref().unwrap();
+    assert_eq!(growth.saturated, Some(agent_sim::stats::Bottleneck::Station(Place::Model)));
+}

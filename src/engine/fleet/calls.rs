@@ -87,16 +87,29 @@ impl<C: Collect> Playing<'_, C> {
         };
         if shares_prefix && counts {
             let found = session.found_prefix(call.hit_tokens);
-            prefix.touch(now_ns, found, now_ns.saturating_add(ns(call.first_token_s)));
-            self.out.prefix_calls += 1;
-            self.out.prefix_warm += u64::from(found);
+            let first_token_ns = now_ns.saturating_add(ns(call.first_token_s));
+            prefix.touch(now_ns, found, first_token_ns, ns(kind.model.cache.prefix_lifetime_s));
+            // agents' are counted at their nodes
+            if kind.agent.is_none() {
+                self.out.prefix_calls += 1;
+                self.out.prefix_warm += u64::from(found);
+            }
         }
-        let cache = &kind.model.cache;
-        if counts && cache.is_kept_alive() {
-            kept.pings = kept.pings.wrapping_add(1);
-            self.shared.plan_in(cache.keep_alive_s, Happening::Pings { slot, ping: kept.pings });
+        let (is_kept_alive, is_limited) = (kind.model.cache.is_kept_alive(), kind.is_limited);
+        if counts && is_kept_alive {
+            self.plan_ping(slot);
         }
-        self.called(slot, &call, (counts && kind.is_limited).then_some(call.output_tokens));
+        self.called(slot, &call, (counts && is_limited).then_some(call.output_tokens));
+    }
+
+    /// The next ping is due when nothing has been read or written for as long again, if a call is still to come.
+    fn plan_ping(&mut self, slot: u32) {
+        let kept = &mut self.slots[slot as usize];
+        (kept.pings, kept.ping_ns) = (kept.pings.wrapping_add(1), None);
+        let Some(session) = kept.session.as_ref().filter(|session| session.has_next_call()) else { return };
+        let at_ns = self.shared.now_ns.saturating_add(ns(session.model().cache.keep_alive_s));
+        kept.ping_ns = Some(at_ns);
+        self.shared.agenda.plan(at_ns, Happening::Pings { slot, ping: kept.pings });
     }
 
     /// It is time for a ping, if no call has come before it (MODEL.md §3.5). It counts against limits as a call does, and
@@ -106,6 +119,7 @@ impl<C: Collect> Playing<'_, C> {
         let kept = &mut self.slots[slot as usize];
         let kind = self.kinds.get(kept.kind);
         let Some(session) = kept.session.as_mut().filter(|_| kept.pings == ping) else { return };
+        kept.ping_ns = None;
         let clock_s = seconds(now_ns - kept.run_ns);
         let Some(sending) = session.ping_to_send(clock_s) else { return };
         let passes = !kind.is_limited
@@ -114,21 +128,22 @@ impl<C: Collect> Playing<'_, C> {
         if passes {
             session.pinged(sending.hit_tokens, clock_s);
             if session.shares_prefix() {
-                self.prefixes[kind.prefix].touch(now_ns, true, now_ns);
+                let lifetime_ns = ns(kind.model.cache.prefix_lifetime_s);
+                self.prefixes[kind.prefix].touch(now_ns, true, now_ns, lifetime_ns);
             }
             if kind.is_limited {
                 self.limiter.ended(sending.output_tokens, now_ns, piece);
             }
         }
-        self.shared.plan_in(kind.model.cache.keep_alive_s, Happening::Pings { slot, ping });
+        self.plan_ping(slot);
     }
 
     /// A model call is under way; `writes` is what it will have written where that counts against limits.
     pub(super) fn called(&mut self, slot: u32, call: &Call, writes: Option<u64>) {
         let kept = &mut self.slots[slot as usize];
         (kept.then, kept.writes) = (Some((call.then, call.turn)), writes);
-        if let Some(watch) = &mut kept.watch {
-            watch.called(call);
+        if let (Some(watch), Some(session)) = (&mut kept.watch, &kept.session) {
+            watch.called(call, session);
         }
         if !kept.holds_place && self.kinds.get(kept.kind).is_limited {
             let (now_ns, piece) = (self.shared.now_ns, self.shared.piece);

@@ -92,16 +92,9 @@ impl<'m> Kinds<'m> {
         self.small.filter(|small| std::ptr::eq(self.get(*small).model, model)).unwrap_or(MAIN)
     }
 
-    /// For how long the prefixes are kept, by their number, s.
-    pub fn prefix_lifetimes_s(&self) -> Vec<f64> {
-        let most = self.all.iter().map(|kind| kind.prefix).max().unwrap_or(0);
-        let mut lifetimes_s = vec![0.0; most + 1];
-        for kind in &self.all {
-            if let Some(lifetime_s) = lifetimes_s.get_mut(kind.prefix) {
-                *lifetime_s = kind.model.cache.prefix_lifetime_s;
-            }
-        }
-        lifetimes_s
+    /// How many prefixes there are.
+    pub fn prefixes(&self) -> usize {
+        self.all.iter().map(|kind| kind.prefix + 1).max().unwrap_or(0)
     }
 
     /// Whether any of them has a breaker.

@@ -81,8 +81,6 @@ struct Leaving {
     bill: Bill,
     /// Of an agent's session, whether its first call found tools and system in the cache.
     starts_warm: bool,
-    /// Of the main agent's, whether it ended while sessions were counted.
-    counts: bool,
 }
 
 /// A session under way.
@@ -114,8 +112,9 @@ struct Slot<'m> {
     /// Numbers the phases of all sessions that were kept here; those up to the second number are of earlier runs.
     phases: u32,
     phases_before_run: u32,
-    /// Numbers its calls that have pings after them.
+    /// Numbers its pings, and when the next is due, where one is.
     pings: u32,
+    ping_ns: Option<u64>,
     /// What comes after the model call that is under way, its turn, and what it will have written if it counts.
     then: Option<(Then, u64)>,
     writes: Option<u64>,
@@ -187,6 +186,7 @@ impl<'m, C: Collect> Playing<'m, C> {
             refused: Tally::new(),
             events: 0,
             given_up_s: None,
+            lingering: 0,
             counted_s: 0.0,
         };
         let mut playing = Self {
@@ -197,7 +197,7 @@ impl<'m, C: Collect> Playing<'m, C> {
             slots: Vec::new(),
             free: Vec::new(),
             limiter: Limiter::new(limits),
-            prefixes: kinds.prefix_lifetimes_s().into_iter().map(|s| SharedPrefix::new(ns(s))).collect(),
+            prefixes: (0..kinds.prefixes()).map(|_| SharedPrefix::default()).collect(),
             kinds,
             model_station: Station::new(None, limits.concurrent.unwrap_or(u64::MAX), u64::MAX, ruler),
             shared,
@@ -246,6 +246,8 @@ impl<'m, C: Collect> Playing<'m, C> {
         let from_ns = self.from_ns;
         out.stay_in_window_s += here.map(|slot| seconds(end_ns - slot.arrived_ns.max(from_ns))).sum::<f64>();
         out.in_progress.close(end_ns);
+        let lingers = |slot: &&Slot<'_>| slot.leaving.is_some() && slot.caller.is_none();
+        out.lingering = self.slots.iter().filter(lingers).count() as u64;
         out.counted_s = seconds(end_ns - from_ns);
         let quantiles =
             |ms: &Histogram<u64>| (!ms.is_empty()).then(|| [0.5, 0.99].map(|p| ms.value_at_quantile(p) as f64 / 1e3));
@@ -352,6 +354,11 @@ impl<'m, C: Collect> Playing<'m, C> {
     /// A session takes its next step, and those that take no time.
     fn go_on(&mut self, slot: u32) {
         loop {
+            if self.slots[slot as usize].ping_ns == Some(self.shared.now_ns) {
+                // due at the moment of the call that ends the gap, and so before it
+                let ping = self.slots[slot as usize].pings;
+                self.ping(slot, ping);
+            }
             let kept = &mut self.slots[slot as usize];
             let Some(session) = &mut kept.session else { return };
             let now_s = seconds(self.shared.now_ns - kept.run_ns);
@@ -393,7 +400,7 @@ impl<'m, C: Collect> Playing<'m, C> {
     fn end_run(&mut self, slot: u32, outcome: Outcome) {
         let kept = &mut self.slots[slot as usize];
         let Some(session) = &kept.session else { return };
-        kept.pings = kept.pings.wrapping_add(1);
+        (kept.pings, kept.ping_ns) = (kept.pings.wrapping_add(1), None);
         let now_s = seconds(self.shared.now_ns - kept.run_ns);
         if let Some(watch) = &mut kept.watch {
             watch.end(session, now_s);
@@ -402,7 +409,7 @@ impl<'m, C: Collect> Playing<'m, C> {
         let (record, bill) = session.finish(outcome, &kept.totals, now_s);
         kept.session = None;
         if let Some(request) = kept.caller {
-            kept.leaving = Some(Box::new(Leaving { record, bill, starts_warm, counts: false }));
+            kept.leaving = Some(Box::new(Leaving { record, bill, starts_warm }));
             return self.agent_ends(slot, request, record.outcome == Outcome::Answered);
         }
         let Some(mut runs) = kept.runs.take() else { return self.end(slot, &record, &bill) };
@@ -432,12 +439,11 @@ impl<'m, C: Collect> Playing<'m, C> {
                 latencies.saturating_record(ms);
             }
         }
-        let counts = self.is_counting;
         if kept.open_agents == 0 && kept.late.is_none() {
-            return self.leave(slot, record, bill, counts);
+            return self.leave(slot, record, bill);
         }
         let (record, bill) = (*record, bill.clone());
-        kept.leaving = Some(Box::new(Leaving { record, bill, starts_warm: false, counts }));
+        kept.leaving = Some(Box::new(Leaving { record, bill, starts_warm: false }));
         self.leave_if_alone(slot);
     }
 
@@ -454,16 +460,17 @@ impl<'m, C: Collect> Playing<'m, C> {
         if kept.caller.is_some() {
             self.agent_leaves(slot, &leaving.record, leaving.starts_warm);
         } else {
-            self.leave(slot, &leaving.record, &leaving.bill, leaving.counts);
+            self.leave(slot, &leaving.record, &leaving.bill);
         }
     }
 
-    /// A session of the main agent leaves, with all that it and its agents came to.
-    fn leave(&mut self, slot: u32, record: &Record, bill: &Bill, counts: bool) {
+    /// A session of the main agent leaves, with all that it and its agents came to. What leaves between the warm-up and the
+    /// horizon is counted: those that leave late are as many as those that left late before them.
+    fn leave(&mut self, slot: u32, record: &Record, bill: &Bill) {
         self.out.cost_pieces[self.shared.piece] += record.cost;
         let kept = &mut self.slots[slot as usize];
         let watch = kept.watch.take();
-        if counts {
+        if self.is_counting {
             if let Some(watch) = watch {
                 watch.turns.iter().for_each(|turn| self.chunk.turn(turn));
                 watch.messages_s.iter().for_each(|latency_s| self.chunk.message(*latency_s));

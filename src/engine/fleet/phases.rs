@@ -158,9 +158,15 @@ impl<C: Collect> Playing<'_, C> {
             caller.open_agents -= 1;
             caller.room.agent_over(agent, record, starts_warm, &room);
             // of a run that is over, or of a session that waits for no more than this
-            let is_late = caller.session.is_none() || request.whose.phase <= caller.phases_before_run;
+            let is_of_earlier_run = request.whose.phase <= caller.phases_before_run;
+            let is_late = caller.session.is_none() || is_of_earlier_run;
             let totals = if is_late { caller.late.get_or_insert_default() } else { &mut caller.totals };
+            let unserved = totals.agents_unserved;
             totals.add_agent(record);
+            if is_of_earlier_run {
+                // a session was served if its last run was
+                totals.agents_unserved = unserved;
+            }
         }
         self.slots[slot as usize].room = room;
         self.free.push(slot);

@@ -1,41 +1,49 @@
 //! Tools and system, cached for all sessions (MODEL.md §3.7).
 
-/// The shared prefix. It can be read from the first token of the call that wrote it, until a lifetime after its last use.
-#[derive(Debug)]
+/// A shared prefix. It can be read from the first token of the call that wrote it, until a lifetime after its last use; whose
+/// sessions keep it for longer keep it for all.
+#[derive(Debug, Default)]
 pub(super) struct SharedPrefix {
-    lifetime_ns: u64,
-    /// When it was last used, where it can be read.
-    used_ns: Option<u64>,
-    /// Calls that write it: when they began, and from when on it can be read.
-    written: Vec<(u64, u64)>,
+    /// Until when it can be read, where it can be.
+    until_ns: Option<u64>,
+    /// Calls that write it.
+    written: Vec<Written>,
+}
+
+/// A call that writes the prefix.
+#[derive(Debug)]
+#[allow(clippy::struct_field_names)] // units stand in the names
+struct Written {
+    begun_ns: u64,
+    /// From when on what it writes can be read, and until when.
+    readable_ns: u64,
+    until_ns: u64,
 }
 
 impl SharedPrefix {
-    pub fn new(lifetime_ns: u64) -> Self {
-        Self { lifetime_ns, used_ns: None, written: Vec::new() }
-    }
-
     /// Whether it can be read at `now_ns`. Calls of one moment can't read each other's write.
     pub fn is_warm(&mut self, now_ns: u64) -> bool {
         if !self.written.is_empty() {
-            let used_ns = &mut self.used_ns;
-            self.written.retain(|(begun_ns, readable_ns)| {
-                let readable = *readable_ns < now_ns || (*readable_ns == now_ns && *begun_ns < now_ns);
+            let until_ns = &mut self.until_ns;
+            self.written.retain(|write| {
+                let readable = write.readable_ns < now_ns || (write.readable_ns == now_ns && write.begun_ns < now_ns);
                 if readable {
-                    *used_ns = Some(used_ns.map_or(*begun_ns, |used| used.max(*begun_ns)));
+                    *until_ns = (*until_ns).max(Some(write.until_ns));
                 }
                 !readable
             });
         }
-        self.used_ns.is_some_and(|used_ns| now_ns - used_ns <= self.lifetime_ns)
+        self.until_ns.is_some_and(|until_ns| now_ns <= until_ns)
     }
 
-    /// A call that begins at `now_ns` reads it, or writes it and has its first token at `first_token_ns`.
-    pub fn touch(&mut self, now_ns: u64, found: bool, first_token_ns: u64) {
+    /// A call that begins at `now_ns` reads it, or writes it and has its first token at `first_token_ns`; it keeps it for a
+    /// lifetime.
+    pub fn touch(&mut self, now_ns: u64, found: bool, first_token_ns: u64, lifetime_ns: u64) {
+        let until_ns = now_ns.saturating_add(lifetime_ns);
         if found {
-            self.used_ns = Some(self.used_ns.map_or(now_ns, |used| used.max(now_ns)));
+            self.until_ns = self.until_ns.max(Some(until_ns));
         } else {
-            self.written.push((now_ns, first_token_ns));
+            self.written.push(Written { begun_ns: now_ns, readable_ns: first_token_ns, until_ns });
         }
     }
 }

@@ -41,6 +41,8 @@ pub struct Replication<C> {
     pub events: u64,
     /// When it was given up because too many sessions were in progress, s.
     pub given_up_s: Option<f64>,
+    /// Sessions that were over at the horizon and not counted yet, because agents that they had called were still under way.
+    pub lingering: u64,
     /// For how long it was counted, s.
     pub counted_s: f64,
 }
@@ -65,6 +67,7 @@ impl<C> Replication<C> {
             refused: self.refused,
             events: self.events,
             given_up_s: self.given_up_s,
+            lingering: self.lingering,
             counted_s: self.counted_s,
         }
     }

@@ -245,12 +245,12 @@ fn too_long(answer: &Answer, fleet: &FleetSummary) -> Option<String> {
 
 /// A fleet whose busiest place has hardly any time left settles slowly, if at all.
 fn too_busy(answer: &Answer, fleet: &FleetSummary) -> Option<String> {
-    let (what, used) = fleet.used_up()?;
+    let (place, used) = fleet.used_up()?;
     Some(format!(
-        "{} is used up ({}): so close to its end a fleet settles slowly, and these means may be those of one that still grows. A \
-         longer horizon tells",
-        bottleneck_name(answer, what),
-        super::format::percent(used)
+        "{} is busy {:.1} % of the time: so close to its end a fleet settles slowly, and these means may be those of one that \
+         still grows. A longer horizon tells",
+        place_name(answer, place),
+        used * 100.0
     ))
 }
 

@@ -361,9 +361,12 @@ impl FleetSummary {
         all.max_by(|a, b| a.1.total_cmp(&b.1))
     }
 
-    /// The same where hardly anything is left of it all the time.
-    pub fn used_up(&self) -> Option<(Bottleneck, f64)> {
-        self.bottleneck().filter(|(_, used)| self.is_steady && *used > SATURATED)
+    /// The station with places to wait without an end, where hardly any of its time is left; with the share that is used. What
+    /// turns requests away settles even so.
+    pub fn used_up(&self) -> Option<(Place, f64)> {
+        let (what, used) = self.bottleneck().filter(|(_, used)| self.is_steady && *used > SATURATED)?;
+        let Bottleneck::Station(place) = what else { return None };
+        self.station(place).filter(|station| station.places.is_none()).map(|_| (place, used))
     }
 
     /// The station of a place.

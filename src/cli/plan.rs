@@ -94,6 +94,8 @@ impl PlanCommand {
         let below = |place: &&String| key.strip_prefix(place.as_str()).is_some_and(|rest| rest.starts_with('.'));
         if let Some((place, (agent, tool))) =
             base.places.iter().find(below).and_then(|place| Some((place, place.split_once('.')?)))
+            && base.value_at(key).is_none()
+            && base.value_at(agent).is_none()
         {
             let rest = key.strip_prefix(place.as_str()).unwrap_or_default();
             return Err(Error::Plan(format!(

@@ -83,6 +83,12 @@ impl Run {
             anstream::eprintln!("{}", report::growth_text(&answer, growth));
             return Ok(ExitCode::from(1));
         }
+        if answer.fleet.is_some() && answer.summary.sessions == 0 {
+            anstream::eprintln!(
+                "no session was over, its agents among it, between the warm-up and the horizon: give a longer horizon"
+            );
+            return Ok(ExitCode::from(1));
+        }
         Ok(threshold_code(report::not_kept(&answer, self.strict)))
     }
 }

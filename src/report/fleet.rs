@@ -323,6 +323,8 @@ pub(super) struct FleetReport {
     in_progress: Option<RateReport>,
     /// At the horizon.
     in_progress_at_end: RateReport,
+    /// Sessions that were over and not counted yet, because agents that they had called were still under way.
+    lingering_at_end: RateReport,
     #[serde(skip_serializing_if = "Option::is_none")]
     cost_per_hour_usd: Option<RateReport>,
     /// Of the model calls, those that found tools and system in the cache.
@@ -442,6 +444,7 @@ pub(super) fn report(answer: &Answer, fleet: &FleetSummary) -> FleetReport {
         ended_per_hour: (&fleet.ended_per_hour).into(),
         in_progress: fleet.growth.is_none().then(|| (&fleet.in_progress).into()),
         in_progress_at_end: (&fleet.in_progress_at_end).into(),
+        lingering_at_end: (&fleet.lingering_at_end).into(),
         cost_per_hour_usd: rate(&fleet.cost_per_hour_usd.filter(|_| fleet.growth.is_none())),
         prefix_warm: rate(&fleet.prefix_warm),
         stations: Object(fleet.stations.iter().map(|s| (place_name(answer, s.place).to_owned(), station(s))).collect()),

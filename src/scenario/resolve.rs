@@ -176,12 +176,22 @@ pub(super) fn resolve(raw: &Raw, parts: Parts<'_>, around: &Surroundings, sink: 
 
 /// Where sessions meet, each place has a name of its own.
 fn check_places(raw: &Raw, model: &Model, places: &[String], sink: &Sink) {
-    let of_agents = places.get(raw.tools.len()..).filter(|_| model.fleet.is_some()).unwrap_or_default();
+    let Some(fleet) = raw.fleet.as_ref().filter(|_| model.fleet.is_some()) else { return };
+    let of_agents = places.get(raw.tools.len()..).unwrap_or_default();
     for name in raw.tools.iter().filter_map(|tool| tool.value.name.as_ref()) {
         if of_agents.contains(&name.value) {
             let text = format!("the tool \"{}\" is called like a tool of an agent, \"agent.tool\"", name.value);
             let mistake = Mistake::at(name.span, text).label("two places where sessions meet would have this name");
             complain(sink, mistake.help("another name"));
+        }
+    }
+    for (index, name) in of_agents.iter().enumerate() {
+        if of_agents.iter().take(index).any(|other| other == name) {
+            let text = format!("two tools of agents are both \"agent.tool\" = \"{name}\" where sessions meet");
+            complain(
+                sink,
+                Mistake::at(fleet.span, text).label("in a file with [fleet]").help("another name for one of them"),
+            );
         }
     }
 }

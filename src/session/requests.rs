@@ -54,8 +54,9 @@ impl<D: Draws> Session<'_, D> {
         match self.state {
             State::Over(_) | State::Waiting { gives_up: true, .. } => false,
             State::Answered => self.message + 1 < self.messages,
-            State::Loop => self.made < self.model.max_turns,
-            _ => true,
+            State::Loop => self.made < self.model.max_turns && self.prompt_tokens <= self.model.context.window_tokens,
+            State::Found | State::Ready => self.made < self.model.max_turns,
+            State::Waiting { .. } | State::Retrying | State::Searching => true,
         }
     }
 

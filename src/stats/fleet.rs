@@ -9,7 +9,7 @@ use super::nodes::NodeSummary;
 use super::quantile::{QUANTILES, QuantileEstimate, quantile_ranks};
 use super::sample::Sample;
 use super::summary::{MetricSummary, Summary, TurnMetric};
-use crate::engine::{LimitKind, LimitRecord, PIECES, Replication, StationRecord, Waits};
+use crate::engine::{LimitKind, LimitRecord, PIECES, Replication, StationRecord, Tally, Waits};
 use crate::model::{Fleet, Model};
 
 /// What a station or limit is about.
@@ -318,7 +318,11 @@ impl FleetSummary {
             Place::all(model).into_iter().map(of).collect()
         };
         let limits: Vec<LimitSummary> = (0..limits).filter_map(|index| limit(index, fleet, replications)).collect();
-        let growth = growth(fleet, replications, bottleneck(&stations, &limits));
+        let busiest = bottleneck(&stations, &limits);
+        // where requests are turned away at last, a queue doesn't grow for ever
+        let has_end = |place: Place| stations.iter().any(|station| station.place == place && station.places.is_some());
+        let has_end = matches!(busiest, Some((Bottleneck::Station(place), _)) if has_end(place));
+        let growth = growth(fleet, replications, busiest, has_end);
         Self {
             replications: replications.len() as u64,
             horizon_s: fleet.horizon_s,
@@ -474,7 +478,12 @@ fn slope(values: &[f64]) -> f64 {
 
 /// Whether the sessions in progress surely grow over the last half of the time that is counted, and by no small part of
 /// what they are, though as many arrive as before.
-fn growth(fleet: &Fleet, replications: &[Replication<Sample>], busiest: Option<(Bottleneck, f64)>) -> Option<Growth> {
+fn growth(
+    fleet: &Fleet,
+    replications: &[Replication<Sample>],
+    busiest: Option<(Bottleneck, f64)>,
+    has_end: bool,
+) -> Option<Growth> {
     let given_up = replications.iter().any(|r| r.given_up_s.is_some());
     let saturated = busiest.filter(|(_, used)| *used > SATURATED).map(|(what, _)| what);
     if given_up {
@@ -487,12 +496,13 @@ fn growth(fleet: &Fleet, replications: &[Replication<Sample>], busiest: Option<(
     if !fleet.arrivals.is_steady() || goes_wrong {
         return None;
     }
-    // what is used up all the time, while more comes than goes, isn't only busy
+    // what is used up all the time, while surely more comes than goes, isn't only busy
     let excess = over(replications.iter().map(|r| {
-        let (came, went) = (r.arrived.counted as f64, r.ended.counted as f64);
-        (came - went) * 3600.0 / r.counted_s
+        let from = (half_s / r.piece_s).ceil() as usize;
+        let sum = |tally: &Tally| tally.pieces.iter().skip(from).map(|count| f64::from(*count)).sum::<f64>();
+        (sum(&r.arrived) - sum(&r.ended)) * 3600.0 / (fleet.horizon_s - from as f64 * r.piece_s)
     }));
-    if saturated.is_some() && excess.ci95[0] > 0.0 {
+    if saturated.is_some() && !has_end && excess.ci95[0] > 0.0 {
         return Some(Growth { per_hour: excess, saturated, given_up });
     }
     let levels = |r: &Replication<Sample>| -> Vec<f64> {

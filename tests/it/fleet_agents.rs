@@ -206,6 +206,24 @@ fn a_ping_belongs_to_the_gap_between_two_calls() {
     let tie = scenario(&tie);
     assert_close(mean(&answer(tie.clone()), "keep_alive_pings"), 4.0, 1e-12);
     are_the_same_alone_and_in_a_fleet(tie, "tie");
+    // no call comes after a message that doesn't fit any more
+    let full =
+        text("[session]\nturns = 1\nmessages = 2\nmessage = 4_000\nthink = \"20m\"\n[context]\nwindow = 8_000\n");
+    are_the_same_alone_and_in_a_fleet(scenario(&full), "full");
+}
+
+#[test]
+fn a_ping_comes_before_the_call_that_gets_its_place_at_that_moment() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("times.csv"), "seconds\n0\n1\n").unwrap();
+    let text = "[price]\ninput = 3\noutput = 15\ncache_read = 0.3\ncache_write_5m = 3.75\n[prompt]\nsystem = 5_000\n\
+        [cache]\nlifetime = \"5m\"\nkeep_alive = \"4m\"\n[model]\nfirst_token = \"6m\"\n[session]\nturns = 2\n\
+        [fleet]\narrivals = { file = \"times.csv\" }\nhorizon = \"5h\"\nreplications = 1\nlimits.concurrent = 1";
+    let request = agent_sim::scenario::Request::default();
+    let scenario = agent_sim::scenario::Scenario::parse(text, "test.toml", folder.path(), &request).unwrap();
+    // twelve minutes lie between the two calls of each, the wait for the other one's among them
+    let pings: Vec<u64> = records(&scenario).iter().map(|record| record.keep_alive_pings).collect();
+    assert_eq!(pings, [3, 3]);
 }
 
 #[test]
@@ -235,6 +253,22 @@ fn whoever_keeps_a_prompt_for_longer_keeps_it_for_all() {
 }
 
 #[test]
+fn a_read_restarts_the_clock_under_which_a_prompt_was_written() {
+    // one caller in twenty has an hour, the others five minutes; six sessions an hour, so that an hour's entry never dies
+    let text = "[price]\ninput = 3\noutput = 15\ncache_read = 0.3\ncache_write_5m = 3.75\ncache_write_1h = 6\n\
+        [session]\nturns = 2\n[cache]\nlifetime = \"5m\"\n\
+        [[tools]]\nname = \"a\"\nagent = \"a\"\ncalls = { choices = { \"0\" = 0.95, \"1\" = 0.05 } }\n\
+        [[tools]]\nname = \"b\"\nagent = \"b\"\n\
+        [agents.b]\nprompt = { system = 5_000 }\nsession = { turns = 1 }\n\
+        [agents.a]\ncache = { lifetime = \"1h\" }\nsession = { turns = 2 }\ntools = [{ name = \"b\", agent = \"b\" }]\n\
+        [fleet]\narrivals = { poisson = { per_hour = 6 } }\nhorizon = \"1000h\"\nwarm_up = \"200h\"\nreplications = 4";
+    let answer = answer(scenario(text));
+    let own = answer.scenario.agents.iter().position(|node| node.tool == "b" && node.depth == 1).unwrap();
+    let warm = answer.summary.nodes[own].warm.unwrap();
+    assert!(warm.value > 0.9, "{warm:?}");
+}
+
+#[test]
 fn what_could_hang_for_ever_or_have_two_names_is_a_mistake() {
     let refused = |text: &str| {
         let request = agent_sim::scenario::Request::default();
@@ -249,6 +283,9 @@ fn what_could_hang_for_ever_or_have_two_names_is_a_mistake() {
     let twice = ONE_EACH.replace("session = { turns = 1 }", "session = { turns = 2 }\ntools = [{ name = \"read\" }]");
     let twice = twice.replace("name = \"ask\"", "name = \"helper.read\"");
     assert!(refused(&twice).contains("is called like a tool of an agent"));
+    let both = "[agents.\"helper.deep\"]\nsession = { turns = 1 }\ntools = [{ name = \"c\" }]\n\
+        [[tools]]\nname = \"other\"\nagent = \"helper.deep\"\n[[agents.helper.tools]]\nname = \"deep.c\"\n";
+    assert!(refused(&ONE_EACH.replace("[fleet]", &format!("{both}[fleet]"))).contains("two tools of agents"));
 }
 
 #[test]
@@ -256,7 +293,7 @@ fn what_is_used_up_while_more_comes_than_goes_grows() {
     // a load of 1.035 on twenty servers, with users who think for minutes in between
     let text = "[session]\nturns = 2\nmessages = 3\nthink = { exponential = { mean = \"4m\" } }\n\
         [[tools]]\nname = \"fetch\"\ncalls = 4\ncapacity = 20\nlatency = { exponential = { mean = \"7s\" } }\ntimeout = \"1h\"\nrejected = 0.0143\n\
-        [fleet]\narrivals = { poisson = { per_hour = 900 } }\nhorizon = \"4h\"\nreplications = 6";
+        [fleet]\narrivals = { poisson = { per_hour = 900 } }\nhorizon = \"8h\"\nreplications = 10";
     let mut scenario = scenario(text);
     // so that it is played, and not told before
     scenario.model.budget.time_s = Some(1e9);

@@ -47,6 +47,7 @@ impl<C: Collect> Playing<'_, C> {
     /// A model call is sent, after it has waited for a place.
     fn send(&mut self, slot: u32, waited_s: f64) {
         let now_ns = self.shared.now_ns;
+        self.ping_if_due(slot);
         let kept = &mut self.slots[slot as usize];
         let kind = self.kinds.get(kept.kind);
         let Some(session) = &mut kept.session else { return };
@@ -87,8 +88,12 @@ impl<C: Collect> Playing<'_, C> {
         };
         if shares_prefix && counts {
             let found = session.found_prefix(call.hit_tokens);
-            let first_token_ns = now_ns.saturating_add(ns(call.first_token_s));
-            prefix.touch(now_ns, found, first_token_ns, ns(kind.model.cache.prefix_lifetime_s));
+            if found {
+                prefix.read(now_ns);
+            } else {
+                let readable_ns = now_ns.saturating_add(ns(call.first_token_s));
+                prefix.write(now_ns, readable_ns, ns(kind.model.cache.prefix_lifetime_s));
+            }
             // agents' are counted at their nodes
             if kind.agent.is_none() {
                 self.out.prefix_calls += 1;
@@ -112,6 +117,14 @@ impl<C: Collect> Playing<'_, C> {
         self.shared.agenda.plan(at_ns, Happening::Pings { slot, ping: kept.pings });
     }
 
+    /// A ping that is due at the moment of the call that ends the gap comes before it.
+    pub(super) fn ping_if_due(&mut self, slot: u32) {
+        let kept = &self.slots[slot as usize];
+        if kept.ping_ns == Some(self.shared.now_ns) {
+            self.ping(slot, kept.pings);
+        }
+    }
+
     /// It is time for a ping, if no call has come before it (MODEL.md §3.5). It counts against limits as a call does, and
     /// takes no place; one that is turned away is missed, and the next is due after the same time.
     pub(super) fn ping(&mut self, slot: u32, ping: u32) {
@@ -128,8 +141,7 @@ impl<C: Collect> Playing<'_, C> {
         if passes {
             session.pinged(sending.hit_tokens, clock_s);
             if session.shares_prefix() {
-                let lifetime_ns = ns(kind.model.cache.prefix_lifetime_s);
-                self.prefixes[kind.prefix].touch(now_ns, true, now_ns, lifetime_ns);
+                self.prefixes[kind.prefix].read(now_ns);
             }
             if kind.is_limited {
                 self.limiter.ended(sending.output_tokens, now_ns, piece);

@@ -354,11 +354,7 @@ impl<'m, C: Collect> Playing<'m, C> {
     /// A session takes its next step, and those that take no time.
     fn go_on(&mut self, slot: u32) {
         loop {
-            if self.slots[slot as usize].ping_ns == Some(self.shared.now_ns) {
-                // due at the moment of the call that ends the gap, and so before it
-                let ping = self.slots[slot as usize].pings;
-                self.ping(slot, ping);
-            }
+            self.ping_if_due(slot);
             let kept = &mut self.slots[slot as usize];
             let Some(session) = &mut kept.session else { return };
             let now_s = seconds(self.shared.now_ns - kept.run_ns);

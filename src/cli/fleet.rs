@@ -10,7 +10,7 @@ use super::{Which, threshold_code};
 use crate::Error;
 use crate::report;
 use crate::scenario::Scenario;
-use crate::simulate::{FleetWay, compare_fleets};
+use crate::simulate::compare_fleets;
 use crate::stats::Figure;
 
 /// The figures that are compared where none is asked for.
@@ -91,11 +91,7 @@ pub(super) fn compare(which: &Which, scenarios: Vec<Scenario>, held: &Held<'_>) 
         Format::Json => report::fleets_json(&comparison).map_err(|e| Error::Output(e.into()))?,
         Format::Terminal => in_width(|style| report::fleets_terminal(&comparison, style)),
     })?;
-    let settles = |way: &FleetWay| {
-        let fleet = way.answer.as_ref().ok().and_then(|answer| answer.fleet.as_ref());
-        fleet.is_some_and(|fleet| fleet.summary.growth.is_none())
-    };
-    if !comparison.ways.iter().any(settles) {
+    if comparison.ways.iter().all(|way| way.settled().is_none()) {
         return Ok(ExitCode::FAILURE);
     }
     let answers = comparison.ways.iter().filter_map(|way| Some((&way.name, way.answer.as_ref().ok()?)));

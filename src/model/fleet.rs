@@ -19,6 +19,18 @@ pub struct Fleet {
     pub outages: Vec<Outage>,
 }
 
+impl Fleet {
+    /// Whether the model breaks down at some time.
+    pub fn model_breaks_down(&self) -> bool {
+        self.outages.iter().any(|outage| outage.tool.is_none())
+    }
+
+    /// Whether anything that sessions share can hold up or stop a model call.
+    pub fn rules_calls(&self) -> bool {
+        self.limits.any_rate() || self.limits.concurrent.is_some() || self.model_breaks_down()
+    }
+}
+
 /// When sessions arrive.
 #[derive(Debug, Clone)]
 pub enum Arrivals {

@@ -185,8 +185,7 @@ pub struct Prompt {
 impl Model {
     /// Whether an attempt of a model call can fail, for the model's own reasons or because of what sessions share.
     pub fn calls_can_fail(&self) -> bool {
-        let shared =
-            |fleet: &Fleet| fleet.limits.any_rate() || fleet.outages.iter().any(|outage| outage.tool.is_none());
+        let shared = |fleet: &Fleet| fleet.limits.any_rate() || fleet.model_breaks_down();
         self.faults.any() || self.fleet.as_ref().is_some_and(shared)
     }
 
@@ -252,6 +251,11 @@ impl Model {
             }
             agent.model.walk_agents(found);
         }
+    }
+
+    /// Whether it or an agent below it has a breaker.
+    pub fn has_breakers(&self) -> bool {
+        self.any_in_tree(&|model| model.phase.breaker.is_some())
     }
 
     /// Nodes of the tree of agents below it, itself among them.

@@ -17,10 +17,7 @@ use crate::stats::{
 
 /// The name of a place in a scenario.
 pub fn place_name(answer: &Answer, place: Place) -> &str {
-    match place {
-        Place::Model => "model",
-        Place::Tool(index) => answer.scenario.places.get(index).map_or("", String::as_str),
-    }
+    place.name(&answer.scenario.places)
 }
 
 /// A time as a person says it.

@@ -37,7 +37,7 @@ fn goals(plan: &Plan) -> String {
 fn busy_name(plan: &Plan, busy: Bottleneck) -> String {
     match busy {
         Bottleneck::Station(Place::Model) => "calls of the model".to_owned(),
-        Bottleneck::Station(Place::Tool(index)) => plan.scenario.places.get(index).cloned().unwrap_or_default(),
+        Bottleneck::Station(place) => place.name(&plan.scenario.places).to_owned(),
         Bottleneck::Limit(kind) => kind.key().to_owned(),
     }
 }

@@ -282,9 +282,7 @@ pub(super) fn check_fleet(raw: &Raw, model: &Model, sink: &Sink) {
 
 /// What is said of sessions that run on another model than the main agent's.
 pub(super) fn note_other_models(model: &Model, agents: &[(String, Vec<String>)], notes: &mut Vec<String>) {
-    let Some(fleet) = model.fleet.as_ref().filter(|_| model.is_main) else { return };
-    let is_limited = fleet.limits.any_rate() || fleet.limits.concurrent.is_some();
-    if !is_limited && fleet.outages.iter().all(|outage| outage.tool.is_some()) {
+    if !model.is_main || !model.fleet.as_ref().is_some_and(Fleet::rules_calls) {
         return;
     }
     let others = model.agents_by_number().into_iter().filter(|(_, agent)| !agent.is_main);

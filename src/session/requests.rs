@@ -36,7 +36,8 @@ impl<D: Draws> Session<'_, D> {
     pub(super) fn keep_alive(&mut self, now_s: f64) {
         let (due, tokens) = self.entry.due_pings(&self.model.cache, now_s);
         if due > 0 {
-            self.ping(due, tokens);
+            let pings = self.book_pings(due, tokens);
+            self.entry.pinged(&self.model.cache, pings);
         }
     }
 
@@ -62,7 +63,7 @@ impl<D: Draws> Session<'_, D> {
 
     /// A ping that reads so many tokens was let through at `now_s`.
     pub fn pinged(&mut self, tokens: u64, now_s: f64) {
-        self.ping(1, tokens);
+        self.book_pings(1, tokens);
         self.entry.used_at(now_s);
     }
 
@@ -78,8 +79,8 @@ impl<D: Draws> Session<'_, D> {
         if budget.before { due.min(self.spend.most(budget, self.ping_cost(tokens), tokens + 1)) } else { due }
     }
 
-    /// Books so many pings, each of which reads so many tokens, as far as the budget allows.
-    fn ping(&mut self, due: u64, tokens: u64) {
+    /// Books so many pings, each of which reads so many tokens, as far as the budget allows: how many that is.
+    fn book_pings(&mut self, due: u64, tokens: u64) -> u64 {
         let model = self.model;
         let tier = model.tariff.as_ref().map_or(0, |tariff| tariff.tier_of(tokens));
         let (cost, pings) = (self.ping_cost(tokens), self.pings_paid(due, tokens));
@@ -88,7 +89,7 @@ impl<D: Draws> Session<'_, D> {
         self.spend.request(cost * pings, &all);
         self.record.keep_alive_pings += pings;
         self.record.keep_alive_tokens += tokens * pings;
-        self.entry.pinged(&model.cache, pings);
+        pings
     }
 
     /// Books a request that was executed.

@@ -148,7 +148,7 @@ fn overload(scenario: &Scenario, fleet: &Fleet) -> Option<Overload> {
     let model = &scenario.model;
     if fleet.limits.any_rate()
         || !fleet.outages.is_empty()
-        || model.any_in_tree(&|model| model.phase.breaker.is_some())
+        || model.has_breakers()
         || matches!(fleet.arrivals, Arrivals::Times(_))
         || model.budget.time_s.is_some()
         || model.searches()

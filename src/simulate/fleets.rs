@@ -1,6 +1,6 @@
 //! Several fleets on the same arrivals and draws, each difference paired over replications.
 
-use super::{Answer, Options, Progress, simulate};
+use super::{Answer, FleetAnswer, Options, Progress, simulate};
 use crate::Error;
 use crate::scenario::Scenario;
 use crate::stats::{Estimate, Figure, Moments, Reading};
@@ -12,6 +12,14 @@ pub struct FleetWay {
     pub name: String,
     /// What it came to, or why it doesn't settle.
     pub answer: Result<Answer, String>,
+}
+
+impl FleetWay {
+    /// What it came to, where it settles.
+    pub fn settled(&self) -> Option<(&Answer, &FleetAnswer)> {
+        let answer = self.answer.as_ref().ok()?;
+        Some((answer, answer.fleet.as_ref().filter(|fleet| fleet.summary.growth.is_none())?))
+    }
 }
 
 /// A figure of all ways.
@@ -87,14 +95,12 @@ fn is_alike(first: &Scenario, other: &Scenario) -> Result<(), Error> {
 /// The figure in a way, whose tools may stand in another order.
 fn row(figure: Figure, name: String, ways: &[FleetWay]) -> FleetRow {
     let values = |way: &FleetWay| -> Option<Vec<Option<f64>>> {
-        let answer = way.answer.as_ref().ok()?;
-        let fleet = answer.fleet.as_ref().filter(|fleet| fleet.summary.growth.is_none())?;
+        let (answer, fleet) = way.settled()?;
         let named = |(figure, _): &&(Figure, Vec<Option<f64>>)| figure.name(&answer.scenario.places) == name;
         fleet.values.iter().find(named).map(|(_, values)| values.clone())
     };
     let reading = |way: &FleetWay| {
-        let answer = way.answer.as_ref().ok()?;
-        let fleet = answer.fleet.as_ref().filter(|fleet| fleet.summary.growth.is_none())?;
+        let (answer, fleet) = way.settled()?;
         let own = Figure::parse(&name, &answer.scenario.model, &answer.scenario.places).ok()?;
         own.read(&answer.summary, &fleet.summary)
     };

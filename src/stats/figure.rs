@@ -63,10 +63,7 @@ impl Figure {
 
     /// Its name; `tools` are those of the tools.
     pub fn name(self, tools: &[String]) -> String {
-        let at = |place: Place| match place {
-            Place::Model => "model".to_owned(),
-            Place::Tool(index) => tools.get(index).cloned().unwrap_or_default(),
-        };
+        let at = |place: Place| place.name(tools);
         match self {
             Self::Sessions(statistic) => statistic.name(),
             Self::InProgress => "in_progress".to_owned(),

@@ -21,17 +21,21 @@ pub enum Place {
     Tool(usize),
 }
 
-fn has_breaker(model: &Model) -> bool {
-    model.any_in_tree(&|model| model.phase.breaker.is_some())
-}
-
 impl Place {
     /// The places at which sessions of a model's fleet meet.
     pub fn all(model: &Model) -> Vec<Self> {
-        let has_breaker = has_breaker(model);
+        let has_breakers = model.has_breakers();
         let tools = model.station_tools().into_iter().enumerate();
-        let shared = tools.filter(|(_, tool)| tool.is_shared() || has_breaker).map(|(index, _)| Self::Tool(index));
+        let shared = tools.filter(|(_, tool)| tool.is_shared() || has_breakers).map(|(index, _)| Self::Tool(index));
         std::iter::once(Self::Model).chain(shared).collect()
+    }
+
+    /// Its name, of those of all tools of the tree of agents.
+    pub fn name(self, places: &[String]) -> &str {
+        match self {
+            Self::Model => "model",
+            Self::Tool(index) => places.get(index).map_or("", String::as_str),
+        }
     }
 
     /// Where its station stands among those of a replication: the model's first, then the tools'.
@@ -564,7 +568,7 @@ fn series(model: &Model, stations: &[StationSummary], replications: &[Replicatio
         let unanswered = pieces(&|r, piece| f64::from(r.unanswered.pieces[piece]) * 3600.0 / r.piece_s);
         all.push(Series { kind: SeriesKind::UnansweredPerHour, values: unanswered });
     }
-    if has_breaker(model) {
+    if model.has_breakers() {
         let refused = pieces(&|r, piece| f64::from(r.refused.pieces[piece]) / r.piece_s);
         all.push(Series { kind: SeriesKind::BreakerPerS, values: refused });
     }

@@ -7,10 +7,7 @@ use crate::stats::{FleetSummary, Place, SeriesKind};
 
 /// The series of a fleet, a row a piece of time and number; `tools` are the names of its tools.
 pub fn fleet_part(strategy: &str, fleet: &FleetSummary, tools: &[String]) -> Part {
-    let place = |place: Place| match place {
-        Place::Model => "model".to_owned(),
-        Place::Tool(index) => tools.get(index).cloned().unwrap_or_default(),
-    };
+    let place = |place: Place| place.name(tools).to_owned();
     let (mut from_s, mut to_s, mut counted) = (Vec::new(), Vec::new(), Vec::new());
     let (mut names, mut of) = (Vec::new(), Vec::new());
     let (mut means, mut low, mut high) = (Vec::new(), Vec::new(), Vec::new());

@@ -48,10 +48,7 @@ impl<'m> Kinds<'m> {
             stations.push((number, next));
             next += agent.phase.tools.len();
         }
-        let has_limits = fleet.limits.any_rate()
-            || fleet.limits.concurrent.is_some()
-            || fleet.outages.iter().any(|outage| outage.tool.is_none());
-        let mut kinds = Self { all: Vec::new(), stations, has_limits, small: None };
+        let mut kinds = Self { all: Vec::new(), stations, has_limits: fleet.rules_calls(), small: None };
         kinds.add(model, None, 0, 0);
         kinds.small = model.routing.as_ref().map(|routing| kinds.add(&routing.small, None, 0, 1));
         kinds
@@ -95,10 +92,5 @@ impl<'m> Kinds<'m> {
     /// How many prefixes there are.
     pub fn prefixes(&self) -> usize {
         self.all.iter().map(|kind| kind.prefix + 1).max().unwrap_or(0)
-    }
-
-    /// Whether any of them has a breaker.
-    pub fn have_breakers(&self) -> bool {
-        self.all.iter().any(|kind| kind.model.phase.breaker.is_some())
     }
 }

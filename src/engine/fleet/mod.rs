@@ -165,7 +165,7 @@ struct Playing<'m, C> {
 impl<'m, C: Collect> Playing<'m, C> {
     fn new(model: &'m Model, fleet: &'m Fleet, seed: u64, number: u64, chunk: C, sample: C) -> Self {
         let kinds = Kinds::new(model, fleet);
-        let shared = Shared::new(model, &kinds, fleet);
+        let shared = Shared::new(model, fleet);
         let (ruler, limits) = (shared.ruler, &fleet.limits);
         let first_number = (number + 1) << REPLICATION_BITS;
         let stream = SessionDraws::new(seed, first_number).stream(Purpose::Arrivals, 0);

@@ -1,7 +1,7 @@
 //! What the sessions of a fleet share: the servers of tools, breakers, outages, the agenda.
 
 use super::clock::{Agenda, ns, seconds};
-use super::kinds::{Kind, Kinds};
+use super::kinds::Kind;
 use super::recorder::{Ruler, Tally};
 use super::station::{Place, Station};
 use crate::engine::rng::SessionDraws;
@@ -106,7 +106,7 @@ pub(super) struct Shared<'m> {
 }
 
 impl<'m> Shared<'m> {
-    pub fn new(model: &Model, kinds: &Kinds<'_>, fleet: &'m Fleet) -> Self {
+    pub fn new(model: &Model, fleet: &'m Fleet) -> Self {
         let tools = model.station_tools();
         let ruler = Ruler::new(ns(fleet.horizon_s));
         let stations = tools.iter().enumerate().map(|(index, tool)| {
@@ -129,7 +129,7 @@ impl<'m> Shared<'m> {
             free: Vec::new(),
             meets: tools.iter().map(|tool| tool.is_shared()).collect(),
             weather: Weather { shares: vec![None; tools.len() + 1] },
-            breakers: kinds.have_breakers().then(|| vec![BreakerState::default(); tools.len()]),
+            breakers: model.has_breakers().then(|| vec![BreakerState::default(); tools.len()]),
             refused: Tally::new(),
         }
     }

@@ -1,7 +1,7 @@
 //! Time in a fleet: whole nanoseconds, and events of one moment in the order in which they were planned.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 /// Seconds as nanoseconds, rounded by a half and a cut, which is faster than a call of the library. What lies beyond 584
 /// years lies at their end.
@@ -14,53 +14,89 @@ pub(super) fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
-/// What is planned, with its time and number.
-#[derive(Debug, Clone, Copy)]
-struct Planned<T> {
+/// What is planned: when, its number, and where it is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Planned {
     at_ns: u64,
     number: u64,
-    what: T,
+    place: u32,
 }
 
-impl<T> PartialEq for Planned<T> {
-    fn eq(&self, other: &Self) -> bool {
-        (self.at_ns, self.number) == (other.at_ns, other.number)
-    }
-}
-
-impl<T> Eq for Planned<T> {}
-
-impl<T> PartialOrd for Planned<T> {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<T> Ord for Planned<T> {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.at_ns, self.number).cmp(&(other.at_ns, other.number))
-    }
-}
-
-/// What is to happen.
+/// What is to happen. Most of what happens has a consequence at the same moment: that waits in a queue and never enters the
+/// heap.
 #[derive(Debug)]
 pub(super) struct Agenda<T> {
-    heap: BinaryHeap<Reverse<Planned<T>>>,
+    now_ns: u64,
+    /// Planned for now: after all that was planned for this moment before it came.
+    now: VecDeque<T>,
+    later: BinaryHeap<Reverse<Planned>>,
+    /// What the heap's events are, which move less without it; and free places among them.
+    kept: Vec<T>,
+    free: Vec<u32>,
+    /// The next of a chain of events, each of which is planned by the one before it.
+    chained: Option<(Planned, T)>,
     planned: u64,
 }
 
-impl<T> Agenda<T> {
+impl<T: Copy> Agenda<T> {
     pub fn new() -> Self {
-        Self { heap: BinaryHeap::new(), planned: 0 }
+        Self {
+            now_ns: 0,
+            now: VecDeque::new(),
+            later: BinaryHeap::new(),
+            kept: Vec::new(),
+            free: Vec::new(),
+            chained: None,
+            planned: 0,
+        }
     }
 
-    pub fn plan(&mut self, at_ns: u64, what: T) {
-        self.heap.push(Reverse(Planned { at_ns, number: self.planned, what }));
+    fn numbered(&mut self, at_ns: u64, place: u32) -> Planned {
         self.planned += 1;
+        Planned { at_ns, number: self.planned, place }
+    }
+
+    /// Plans something; what lies in the past happens now.
+    pub fn plan(&mut self, at_ns: u64, what: T) {
+        if at_ns <= self.now_ns {
+            return self.now.push_back(what);
+        }
+        let place = self.free.pop().unwrap_or(self.kept.len() as u32);
+        match self.kept.get_mut(place as usize) {
+            Some(kept) => *kept = what,
+            None => self.kept.push(what),
+        }
+        let planned = self.numbered(at_ns, place);
+        self.later.push(Reverse(planned));
+    }
+
+    /// Plans the next of a chain of events, of which one at a time is planned.
+    pub fn plan_next(&mut self, at_ns: u64, what: T) {
+        if at_ns <= self.now_ns {
+            return self.now.push_back(what);
+        }
+        self.chained = Some((self.numbered(at_ns, 0), what));
     }
 
     /// When the next thing happens, and what.
     pub fn next(&mut self) -> Option<(u64, T)> {
-        self.heap.pop().map(|Reverse(planned)| (planned.at_ns, planned.what))
+        let later = self.later.peek().map(|Reverse(planned)| planned);
+        let chained = self.chained.as_ref().map(|(planned, _)| planned);
+        let is_chained = chained.is_some_and(|chained| later.is_none_or(|later| chained < later));
+        let first = if is_chained { chained } else { later };
+        if first.is_none_or(|first| first.at_ns > self.now_ns)
+            && let Some(what) = self.now.pop_front()
+        {
+            return Some((self.now_ns, what));
+        }
+        let (planned, what) = if is_chained {
+            self.chained.take()?
+        } else {
+            let Reverse(planned) = self.later.pop()?;
+            self.free.push(planned.place);
+            (planned, *self.kept.get(planned.place as usize)?)
+        };
+        self.now_ns = planned.at_ns;
+        Some((planned.at_ns, what))
     }
 }

@@ -295,7 +295,7 @@ impl<'m, C: Collect> Playing<'m, C> {
 
     fn next_arrival(&mut self) {
         if let Some(at_ns) = self.coming.next() {
-            self.shared.agenda.plan(at_ns, Happening::Arrives);
+            self.shared.agenda.plan_next(at_ns, Happening::Arrives);
         }
     }
 

@@ -14,8 +14,8 @@ use agent_sim::scenario::{Request, Scenario};
 use agent_sim::session::{Draws, Purpose};
 use agent_sim::stats::Sample;
 use criterion::{Criterion, Throughput};
-use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
+use rand_xoshiro::SplitMix64;
 
 const TURNS: u64 = 50;
 
@@ -52,7 +52,7 @@ fn laws() -> Laws {
 /// One turn's variates: an output; three fates, latencies and results; whether a person is asked.
 #[inline(always)]
 #[allow(clippy::inline_always)]
-fn draw_turn(laws: &Laws, rng: &mut Xoshiro256PlusPlus) -> f64 {
+fn draw_turn(laws: &Laws, rng: &mut SplitMix64) -> f64 {
     let mut sum = laws.output.draw(rng);
     for _ in 0..3 {
         sum += rng.random::<f64>() + laws.latency.draw(rng) + laws.result.draw(rng);
@@ -64,7 +64,7 @@ fn draw_turn(laws: &Laws, rng: &mut Xoshiro256PlusPlus) -> f64 {
 fn floor(laws: &Laws, sessions: u64) -> f64 {
     (0..sessions)
         .map(|session| {
-            let mut rng = Xoshiro256PlusPlus::seed_from_u64(session);
+            let mut rng = SplitMix64::seed_from_u64(session);
             (0..TURNS).map(|_| draw_turn(laws, &mut rng)).sum::<f64>()
         })
         .sum()

@@ -109,8 +109,9 @@ struct AtServer {
     executions: u32,
 }
 
+/// A call of a tool whose calls are played event by event.
 #[derive(Debug)]
-struct Guarded<S> {
+pub(super) struct Guarded<S> {
     beginning: Drawn,
     run: CallRun<S>,
     at_server: Option<AtServer>,
@@ -244,18 +245,19 @@ pub(super) struct Running<'a, S> {
 }
 
 impl<'a, S: rand::Rng> Running<'a, S> {
-    /// Plans the beginning of its calls.
+    /// Plans the beginning of its calls; `calls` is room for them.
     pub fn new<D: Draws<Stream = S>>(
         batch: Batch<'a>,
         session: &Session<'_, D>,
         when: When,
         (place, from_s): (usize, f64),
+        mut calls: Vec<Guarded<S>>,
         span: &mut Span,
         plans: &mut impl Plans,
     ) -> Self {
         let Batch { tool, index, turn, .. } = batch;
         let draws = session.draws();
-        let mut calls: Vec<Guarded<S>> = Vec::with_capacity(batch.calls as usize);
+        calls.reserve(batch.calls as usize);
         let mut stream = (!matches!(tool.latency_s, Dist::Constant(_)))
             .then(|| draws.stream(Purpose::Latency { tool: index }, turn));
         let mut beginnings = Beginnings::new(tool);
@@ -287,6 +289,13 @@ impl<'a, S: rand::Rng> Running<'a, S> {
             running.begin(plans, 0.0, call);
         }
         running
+    }
+
+    /// Room for other calls.
+    pub fn into_room(self) -> Vec<Guarded<S>> {
+        let mut calls = self.calls;
+        calls.clear();
+        calls
     }
 
     /// Whether the client still waits for an attempt of a call.
@@ -556,7 +565,7 @@ pub(super) fn play_guarded<D: Draws>(
     totals: &mut PhaseTotals,
 ) -> BatchEnd {
     let mut agenda = Agenda::default();
-    let mut running = Running::new(batch, session, when, (0, 0.0), span, &mut agenda);
+    let mut running = Running::new(batch, session, when, (0, 0.0), Vec::new(), span, &mut agenda);
     while let Some(event) = agenda.next() {
         let mut room = Room { agents, span, totals, plans: &mut agenda, servers: &mut Nobody };
         running.step(event, session, &mut breaker, &mut room);

@@ -243,6 +243,7 @@ impl Ledger {
         classes
     }
 
+    #[inline]
     pub(super) fn bill(&self, definitions: &[u64], system_tokens: u64, tariff: Option<&Tariff>) -> Bill {
         let mut bill = Bill { definitions: vec![PicoUsd::default(); definitions.len()], ..Bill::default() };
         let used = if self.after_summary { 4 } else { 2 };

@@ -2,15 +2,16 @@
 //! order of time; one whose tools have to be found or are called from code; and one whose calls meet those of other
 //! sessions.
 
-use super::agenda::{Agenda, Event, Plans, Room, Running, When, is_guarded};
+use super::agenda::{Agenda, Event, Guarded, Plans, Room, Running, When, is_guarded};
 use super::draws::{Draws, Purpose, draw_whole};
 use super::phase::{Batch, PhaseEnd, PhaseTotals, Workspace, enter_history, play_tool, walk_longest_path};
 use super::servers::{Nobody, Servers};
 use super::{BreakerState, Session};
 
-/// A tool phase under way.
+/// A tool phase under way, or room for the next one: what it is written into is kept.
 #[derive(Debug)]
 pub struct OpenPhase<'m, S> {
+    is_under_way: bool,
     turn: u64,
     /// When it began, on its session's clock, and how long it may last, s.
     now_s: f64,
@@ -23,12 +24,37 @@ pub struct OpenPhase<'m, S> {
     tokens: Vec<u64>,
     /// Tools that aren't over.
     open: usize,
+    /// Tools that can start, tools that are over at once, and room for calls.
+    ready: Vec<usize>,
+    over: Vec<usize>,
+    rooms: Vec<Vec<Guarded<S>>>,
+}
+
+impl<S> Default for OpenPhase<'_, S> {
+    fn default() -> Self {
+        Self {
+            is_under_way: false,
+            turn: 0,
+            now_s: 0.0,
+            left_s: f64::INFINITY,
+            calls: Vec::new(),
+            waits_for: Vec::new(),
+            running: Vec::new(),
+            tokens: Vec::new(),
+            open: 0,
+            ready: Vec::new(),
+            over: Vec::new(),
+            rooms: Vec::new(),
+        }
+    }
 }
 
 impl<'m, S: rand::Rng> OpenPhase<'m, S> {
     /// Begins the phase after call `turn`, at `now_s` of the session's clock. A tool that was searched for in vain isn't
     /// executed.
+    #[allow(clippy::too_many_arguments)] // what a phase is, and what an event of it can change
     pub fn begin<D: Draws<Stream = S>, P: Plans, V: Servers>(
+        &mut self,
         session: &Session<'m, D>,
         turn: u64,
         now_s: f64,
@@ -36,39 +62,39 @@ impl<'m, S: rand::Rng> OpenPhase<'m, S> {
         totals: &mut PhaseTotals,
         plans: &mut P,
         servers: &mut V,
-    ) -> Self {
+    ) {
         let phase = &session.model().phase;
-        let tools = phase.tools.len();
-        let calls = phase
-            .tools
-            .iter()
-            .enumerate()
-            .map(|(index, tool)| draw_whole(session.draws(), &tool.calls, Purpose::Calls { tool: index }, turn));
-        let mut open = Self {
-            turn,
-            now_s,
-            left_s: session.time_left_s(now_s),
-            calls: calls.collect(),
-            waits_for: phase.after.iter().map(Vec::len).collect(),
-            running: (0..tools).map(|_| None).collect(),
-            tokens: vec![0; tools],
-            open: tools,
-        };
+        (self.is_under_way, self.turn, self.now_s) = (true, turn, now_s);
+        (self.left_s, self.open) = (session.time_left_s(now_s), phase.tools.len());
+        self.calls.clear();
+        self.calls.extend(
+            phase
+                .tools
+                .iter()
+                .enumerate()
+                .map(|(index, tool)| draw_whole(session.draws(), &tool.calls, Purpose::Calls { tool: index }, turn)),
+        );
+        self.waits_for.clear();
+        self.waits_for.extend(phase.after.iter().map(Vec::len));
+        self.running.clear();
+        self.running.resize_with(self.open, || None);
+        self.tokens.clear();
+        self.tokens.resize(self.open, 0);
         room.agents.start_phase();
-        let ready = phase.order.iter().copied().filter(|index| open.waits_for[*index] == 0).collect();
-        open.start(ready, session, room, totals, plans, servers);
-        open
+        let waits_for = &self.waits_for;
+        self.ready.clear();
+        self.ready.extend(phase.order.iter().copied().filter(|index| waits_for[*index] == 0));
+        self.start(session, room, totals, plans, servers);
     }
 
-    /// Whether nothing of it is left to happen. It may end later than its last event.
+    /// Whether it is under way, and nothing of it is left to happen. It may end later than its last event.
     pub fn is_over(&self) -> bool {
-        self.open == 0
+        self.is_under_way && self.open == 0
     }
 
     /// Starts tools that nothing has to be waited for any more, and those that then are ready too.
     fn start<D: Draws<Stream = S>, P: Plans, V: Servers>(
         &mut self,
-        mut ready: Vec<usize>,
         session: &Session<'m, D>,
         room: &mut Workspace,
         totals: &mut PhaseTotals,
@@ -76,23 +102,16 @@ impl<'m, S: rand::Rng> OpenPhase<'m, S> {
         servers: &mut V,
     ) {
         let phase = &session.model().phase;
-        let mut over = Vec::new();
-        loop {
-            self.start_ready(&mut ready, &mut over, session, room, totals, plans, servers);
-            while let Some(index) = over.pop() {
-                self.over(index, &phase.after, &mut ready);
-            }
-            if ready.is_empty() {
-                break;
+        while !self.ready.is_empty() {
+            self.start_ready(session, room, totals, plans, servers);
+            while let Some(index) = self.over.pop() {
+                self.over(index, &phase.after);
             }
         }
     }
 
-    #[allow(clippy::too_many_arguments)] // a step of the loop above
     fn start_ready<D: Draws<Stream = S>, P: Plans, V: Servers>(
         &mut self,
-        ready: &mut Vec<usize>,
-        over: &mut Vec<usize>,
         session: &Session<'m, D>,
         room: &mut Workspace,
         totals: &mut PhaseTotals,
@@ -100,7 +119,7 @@ impl<'m, S: rand::Rng> OpenPhase<'m, S> {
         servers: &mut V,
     ) {
         let phase = &session.model().phase;
-        while let Some(index) = ready.pop() {
+        while let Some(index) = self.ready.pop() {
             let tool = &phase.tools[index];
             let start_s = phase.after[index].iter().map(|&before| room.spans[before].end_s).fold(0.0, f64::max);
             let left_s = self.left_s;
@@ -118,23 +137,24 @@ impl<'m, S: rand::Rng> OpenPhase<'m, S> {
                 (span.end_s, self.tokens[index]) = (start_s + end.duration_s, end.result_tokens);
             } else if made > 0 {
                 let when = When { start_s: self.now_s + start_s, left_s: left_s - start_s };
-                self.running[index] = Some(Running::new(batch, session, when, (index, start_s), span, plans));
+                let calls = self.rooms.pop().unwrap_or_default();
+                self.running[index] = Some(Running::new(batch, session, when, (index, start_s), calls, span, plans));
             }
             room.count(index, before, totals);
             if self.running[index].is_none() {
-                over.push(index);
+                self.over.push(index);
             }
         }
     }
 
     /// A tool is over: others may have waited for it.
-    fn over(&mut self, index: usize, after: &[Vec<usize>], ready: &mut Vec<usize>) {
+    fn over(&mut self, index: usize, after: &[Vec<usize>]) {
         self.open -= 1;
         for (next, before) in after.iter().enumerate() {
             for _ in before.iter().filter(|before| **before == index) {
                 self.waits_for[next] -= 1;
                 if self.waits_for[next] == 0 {
-                    ready.push(next);
+                    self.ready.push(next);
                 }
             }
         }
@@ -176,21 +196,19 @@ impl<'m, S: rand::Rng> OpenPhase<'m, S> {
         } else if let Some(own) = room.breakers.get_mut(index) {
             *own = state;
         }
-        let mut ready = Vec::new();
         if batch.is_over() {
             span.end_s = batch.from_s + batch.end.duration_s;
             self.tokens[index] = batch.end.result_tokens;
-            self.running[index] = None;
-            self.over(index, &phase.after, &mut ready);
+            self.rooms.extend(self.running[index].take().map(Running::into_room));
+            self.over(index, &phase.after);
         }
         room.count(index, before, totals);
-        if !ready.is_empty() {
-            self.start(ready, session, room, totals, plans, servers);
-        }
+        self.start(session, room, totals, plans, servers);
     }
 
     /// What it came to, when it is over.
-    pub fn close<D: Draws<Stream = S>>(self, session: &Session<'m, D>, room: &mut Workspace) -> PhaseEnd {
+    pub fn close<D: Draws<Stream = S>>(&mut self, session: &Session<'m, D>, room: &mut Workspace) -> PhaseEnd {
+        self.is_under_way = false;
         let phase = &session.model().phase;
         let (mut end, mut last) = (PhaseEnd::default(), None);
         for &index in &phase.order {
@@ -217,7 +235,8 @@ pub(super) fn play_together<D: Draws>(
     totals: &mut PhaseTotals,
 ) -> PhaseEnd {
     let (mut agenda, mut nobody) = (Agenda::default(), Nobody);
-    let mut open = OpenPhase::begin(session, turn, now_s, room, totals, &mut agenda, &mut nobody);
+    let mut open = OpenPhase::default();
+    open.begin(session, turn, now_s, room, totals, &mut agenda, &mut nobody);
     while let Some(event) = agenda.next() {
         open.handle(event, session, room, totals, &mut agenda, &mut nobody);
     }

@@ -117,7 +117,7 @@ fn calls_in_flight_that_nobody_sees_pass_a_shared_budget() {
 
 #[test]
 fn more_sessions_in_flight_pass_it_by_more() {
-    let sets = ["run.sessions=2000", "model.name=claude-sonnet-4-6", "model.output_rate=60"];
+    let sets = ["run.sessions=20000", "model.name=claude-sonnet-4-6", "model.output_rate=60"];
     let scenario =
         scenario_with(&std::fs::read_to_string(crate::support::root().join("scenarios/w1.toml")).unwrap(), &sets);
     let in_flight = InFlight { side_by_side: vec![1, 4, 16, 64], budget_usd: None };

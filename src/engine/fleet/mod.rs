@@ -16,7 +16,7 @@ mod station;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hdrhistogram::Histogram;
-use rand::rngs::Xoshiro256PlusPlus;
+use rand_xoshiro::SplitMix64;
 use rayon::prelude::*;
 
 use super::alone::{CHUNK, Collect};
@@ -107,7 +107,7 @@ struct Slot<'m> {
     run_ns: u64,
     room: Workspace,
     totals: PhaseTotals,
-    phase: Option<OpenPhase<'m, Xoshiro256PlusPlus>>,
+    phase: OpenPhase<'m, SplitMix64>,
     phase_ns: u64,
     /// Numbers the phases of all sessions that were kept here; those up to the second number are of earlier runs.
     phases: u32,
@@ -142,7 +142,7 @@ struct Playing<'m, C> {
     model: &'m Model,
     seed: u64,
     first_number: u64,
-    coming: Coming<'m, Xoshiro256PlusPlus>,
+    coming: Coming<'m, SplitMix64>,
     slots: Vec<Slot<'m>>,
     free: Vec<u32>,
     shared: Shared<'m>,

@@ -4,7 +4,7 @@ use super::Playing;
 use super::clock::{ns, seconds};
 use super::shared::{AtTool, Happening, Meeting, Whose, Work};
 use crate::engine::Collect;
-use crate::session::{Event, OpenPhase, PhaseEnd, PhaseTotals, Record, Session, Used, What, play_phase};
+use crate::session::{Event, PhaseEnd, PhaseTotals, Record, Session, Used, What, play_phase};
 
 impl<C: Collect> Playing<'_, C> {
     pub(super) fn begin_phase(&mut self, slot: u32, turn: u64) {
@@ -28,9 +28,7 @@ impl<C: Collect> Playing<'_, C> {
             outage_draws: &mut kept.outage_draws,
             open_agents: &mut kept.open_agents,
         };
-        let open =
-            OpenPhase::begin(session, turn, now_s, &mut kept.room, &mut kept.totals, &mut self.outbox, &mut meeting);
-        kept.phase = Some(open);
+        kept.phase.begin(session, turn, now_s, &mut kept.room, &mut kept.totals, &mut self.outbox, &mut meeting);
         self.plan_all(whose);
         self.close_phase(slot);
     }
@@ -52,7 +50,7 @@ impl<C: Collect> Playing<'_, C> {
         if kept.phases != whose.phase {
             return;
         }
-        let (Some(session), Some(open)) = (&mut kept.session, &mut kept.phase) else { return };
+        let (Some(session), open) = (&mut kept.session, &mut kept.phase) else { return };
         let Some(began_s) = open.began_s(usize::from(tool)) else { return };
         let at_s = seconds(now_ns - kept.phase_ns);
         let in_batch_s = (at_s - began_s).max(0.0);
@@ -80,9 +78,9 @@ impl<C: Collect> Playing<'_, C> {
     /// Goes on with the session if nothing of its phase is left to happen.
     fn close_phase(&mut self, slot: u32) {
         let kept = &mut self.slots[slot as usize];
-        let (Some(session), Some(open)) = (&kept.session, kept.phase.take_if(|open| open.is_over())) else { return };
+        let Some(session) = kept.session.as_ref().filter(|_| kept.phase.is_over()) else { return };
         kept.phases = kept.phases.wrapping_add(1);
-        let end = open.close(session, &mut kept.room);
+        let end = kept.phase.close(session, &mut kept.room);
         let began_s = seconds(kept.phase_ns - kept.run_ns);
         self.phase_over(slot, &end, began_s);
     }
@@ -112,8 +110,8 @@ impl<C: Collect> Playing<'_, C> {
     fn next_at_tool(&mut self, station: u32) {
         let Some((next, waited_s)) = self.shared.served(station as usize) else { return };
         let kept = &mut self.slots[next.whose.slot as usize];
-        let awaits = |open: &OpenPhase<'_, _>| open.awaits(next.tool.into(), next.call.into(), next.attempt);
-        if kept.phases == next.whose.phase && kept.phase.as_ref().is_some_and(awaits) {
+        let awaits = || kept.phase.awaits(next.tool.into(), next.call.into(), next.attempt);
+        if kept.phases == next.whose.phase && awaits() {
             kept.totals.queue_s += waited_s;
         }
     }

@@ -146,7 +146,7 @@ pub struct Waits {
     pub waited: u64,
     /// Their sum, s.
     pub sum_s: f64,
-    /// In microseconds; nothing where none was kept.
+    /// In microseconds; nothing where none was kept. Of a station that is closed; until then without those that were zero.
     pub histogram: Option<Histogram<u64>>,
 }
 
@@ -179,13 +179,25 @@ impl Waits {
 
     pub(super) fn add(&mut self, wait_ns: u64) {
         self.count += 1;
-        self.waited += u64::from(wait_ns > 0);
+        if wait_ns == 0 {
+            return;
+        }
+        self.waited += 1;
         self.sum_s += seconds(wait_ns);
         if let Some(histogram) = &mut self.histogram {
             // it grows as needed
             if histogram.record(wait_ns / 1_000).is_err() {
                 histogram.saturating_record(wait_ns / 1_000);
             }
+        }
+    }
+
+    /// Enters those that were zero.
+    pub(super) fn close(&mut self) {
+        let zeros = self.count - self.waited;
+        // zero lies within any bounds
+        if self.histogram.as_mut().is_some_and(|histogram| histogram.record_n(0, zeros).is_err()) {
+            self.histogram = None;
         }
     }
 

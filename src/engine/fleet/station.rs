@@ -131,6 +131,7 @@ impl<T> Station<T> {
     pub fn close(mut self, now_ns: u64) -> StationRecord {
         self.record.busy.close(now_ns);
         self.record.waiting.close(now_ns);
+        self.record.waits.close();
         let from_ns = self.from_ns;
         let waiting = self.queue.iter().map(|(_, since_ns)| seconds(now_ns - (*since_ns).max(from_ns)));
         self.record.waited_in_window_s += waiting.sum::<f64>();

@@ -82,7 +82,7 @@ pub enum Error {
     Unstable(Overload),
     /// A command that plays single sessions.
     #[error(
-        "`{0}` holds single sessions side by side, and the sessions of a fleet aren't single; `run`, `check`, `compare` and `plan` play a fleet"
+        "`{0}` holds single sessions side by side, and the sessions of a fleet aren't single; `run`, `check`, `compare`, `sweep` and `plan` play a fleet"
     )]
     NotOfFleets(&'static str),
     /// A file in the place of a folder.

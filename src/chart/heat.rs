@@ -17,8 +17,8 @@ pub struct HeatMap {
     pub x: (String, Vec<String>),
     /// What goes from bottom to top, with its values.
     pub y: (String, Vec<String>),
-    /// By row from the bottom, then from left to right; `None` where there is no figure.
-    pub cells: Vec<Vec<Option<f64>>>,
+    /// By row from the bottom, then from left to right: a figure, or why there is none.
+    pub cells: Vec<Vec<Result<f64, &'static str>>>,
     /// How a figure is written.
     pub shown: fn(f64) -> String,
 }
@@ -62,9 +62,12 @@ impl Chart for HeatMap {
                 let (left, bottom) = (LEFT + column as i32 * across, height - BELOW - row as i32 * up);
                 let corners = [(left, bottom - up), (left + across - 1, bottom - 1)];
                 let middle = (left + across / 2, bottom - up / 2);
-                let Some(value) = cell else {
-                    plot.draw(&Text::new("–", middle, text(size, GREY, centred)))?;
-                    continue;
+                let value = match cell {
+                    Ok(value) => value,
+                    Err(why) => {
+                        plot.draw(&Text::new(*why, middle, text(size, GREY, centred)))?;
+                        continue;
+                    }
                 };
                 let share = share(*value, low, high);
                 plot.draw(&Rectangle::new(corners, shade(share).filled()))?;

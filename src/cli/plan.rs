@@ -9,12 +9,13 @@ use super::Which;
 use super::output::{Folder, in_width, print};
 use super::progress::Bar;
 use super::solve::unknown;
+use super::sweep::shown;
 use crate::Error;
 use crate::chart::{self, HockeyStick};
 use crate::report;
 use crate::scenario::{Scenario, split_values};
 use crate::simulate::{Found, Plan, plan, plan_list};
-use crate::stats::{Figure, Goal, ThresholdError, Unit};
+use crate::stats::{Goal, ThresholdError};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum PlanFormat {
@@ -149,15 +150,6 @@ fn wrong_goal(base: &Scenario, error: &ThresholdError) -> Error {
          cost_usd.mean, answered, failed), \
          in_progress, ended_per_hour, cost_per_hour_usd, and below {places}: .utilisation, .wait_s.mean, .wait_s.p99, .turned_away"
     ))
-}
-
-fn shown(figure: Figure) -> fn(f64) -> String {
-    match figure.unit() {
-        Some(Unit::Usd) => report::money,
-        Some(Unit::Seconds) => report::seconds,
-        _ if figure.is_share() => report::percent,
-        _ => report::count,
-    }
 }
 
 /// The first goal's figure against the key; nothing for a list of names.

@@ -13,7 +13,7 @@ use crate::chart::{self, SweepLine, SweepLines};
 use crate::report;
 use crate::scenario::{duration_s, split_values};
 use crate::simulate::{Kind, Solution, Unknown, solve};
-use crate::stats::Question;
+use crate::stats::{Figure, Question};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum SolveFormat {
@@ -173,7 +173,7 @@ fn lines(solution: &Solution) -> SweepLines {
         x_name: solution.unknown.key.clone(),
         places: None,
         lines: vec![side(0), side(1)],
-        shown: statistic.map_or(report::count, super::sweep::shown),
+        shown: statistic.map_or(report::count, |statistic| super::sweep::shown(Figure::Sessions(statistic))),
         theory: Vec::new(),
         shaded: None,
     }

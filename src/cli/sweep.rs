@@ -13,7 +13,7 @@ use crate::chart::{self, HeatMap, SweepLine, SweepLines, TradeLine, TradeOff};
 use crate::report;
 use crate::scenario::split_values;
 use crate::simulate::{Sweep, sweep};
-use crate::stats::{Statistic, Unit};
+use crate::stats::{Figure, Statistic, Unit};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum GridFormat {
@@ -46,8 +46,8 @@ const MOST_POINTS: usize = 1_000;
 
 /// Play a scenario over a grid of settings, on the same sessions
 ///
-/// Each point meets the same turns, outputs, latencies and failures, so that what differs between two of them is what was
-/// set. Without --over the file's [sweep] is taken.
+/// Each point meets the same turns, outputs, latencies and failures, and fleets the same arrivals, so that what differs between
+/// two of them is what was set. Without --over the file's [sweep] is taken.
 #[derive(Debug, Args)]
 pub(super) struct SweepCommand {
     #[command(flatten)]
@@ -56,7 +56,8 @@ pub(super) struct SweepCommand {
     /// `strategy` stands for the file's strategies: --over strategy=base,uncached
     #[arg(long, value_name = "KEY=VALUES")]
     over: Vec<String>,
-    /// A figure to show, as often as you like (`cost_usd.mean`, `latency_s.p50`, `latency_s.p99`)
+    /// A figure to show, as often as you like (`cost_usd.mean`, `latency_s.p50`, `latency_s.p99`); of a fleet also `answered`,
+    /// `in_progress`, `cost_per_hour_usd`, `search.utilisation`, `search.wait_s.p99` …
     #[arg(long, value_name = "NAME")]
     metric: Vec<String>,
     /// What to print
@@ -115,16 +116,19 @@ impl SweepCommand {
             ([], _) => vec!["cost_usd.mean", "latency_s.p50", "latency_s.p99"],
             (names, _) => names.iter().map(String::as_str).collect(),
         };
-        let mut statistics = Vec::new();
+        let mut figures = Vec::new();
         for name in names {
-            let statistic = Statistic::parse(name).map_err(|error| Error::Sweep(error.to_string()))?;
-            statistics.push((name.to_owned(), statistic));
+            let figure = match scenarios.first() {
+                Some((_, first)) if first.model.fleet.is_some() => Figure::parse(name, &first.model, &first.places),
+                _ => Statistic::parse(name).map(Figure::Sessions),
+            };
+            figures.push((name.to_owned(), figure.map_err(|error| Error::Sweep(error.to_string()))?));
         }
-        if self.chart == GridChart::Tradeoff && folder.is_some() && statistics.len() < 2 {
+        if self.chart == GridChart::Tradeoff && folder.is_some() && figures.len() < 2 {
             return Err(Error::Sweep(TWO_FIGURES.to_owned()));
         }
         let bar = Bar::new();
-        let swept = sweep(scenarios, statistics, self.which.options(), &bar)?;
+        let swept = sweep(scenarios, figures, self.which.options(), &bar)?;
         drop(bar);
         if let Some(folder) = folder {
             write_all(&swept, self.chart, folder)?;
@@ -177,12 +181,12 @@ fn write_all(swept: &Sweep, chart: GridChart, mut folder: Folder) -> Result<(), 
         folder.close(&[]);
         return Ok(());
     }
-    for (index, (name, statistic)) in swept.statistics.iter().enumerate() {
+    for (index, (name, figure)) in swept.figures.iter().enumerate() {
         let stem = format!("sweep-{name}");
-        if let Some(map) = heat_map(swept, name, *statistic).filter(|_| chart == GridChart::Heat) {
+        if let Some(map) = heat_map(swept, index, name, *figure).filter(|_| chart == GridChart::Heat) {
             let written = chart::write(&map, folder.path(), &stem)?;
             folder.add(written);
-        } else if let Some(lines) = lines(swept, index, name, *statistic) {
+        } else if let Some(lines) = lines(swept, index, name, *figure) {
             let written = chart::write(&lines, folder.path(), &stem)?;
             folder.add(written);
         }
@@ -192,17 +196,17 @@ fn write_all(swept: &Sweep, chart: GridChart, mut folder: Folder) -> Result<(), 
 }
 
 /// How a figure is written.
-pub(super) fn shown(statistic: Statistic) -> fn(f64) -> String {
-    match statistic.unit() {
+pub(super) fn shown(figure: Figure) -> fn(f64) -> String {
+    match figure.unit() {
         Some(Unit::Usd) => report::money,
         Some(Unit::Seconds) => report::seconds,
-        _ if statistic.is_share() => report::percent,
+        _ if figure.is_share() => report::percent,
         _ => report::count,
     }
 }
 
 /// A cell for each pair of values, where two keys are set; else nothing.
-fn heat_map(swept: &Sweep, name: &str, statistic: Statistic) -> Option<HeatMap> {
+fn heat_map(swept: &Sweep, index: usize, name: &str, figure: Figure) -> Option<HeatMap> {
     let [x, y] = swept.keys.as_slice() else { return None };
     let values = |which: usize| {
         let mut values: Vec<String> = Vec::new();
@@ -214,12 +218,16 @@ fn heat_map(swept: &Sweep, name: &str, statistic: Statistic) -> Option<HeatMap> 
         values
     };
     let (across, up) = (values(0), values(1));
-    let mut cells = vec![vec![None; across.len()]; up.len()];
+    let mut cells = vec![vec![Err("–"); across.len()]; up.len()];
     for point in &swept.points {
         let place = |which: usize, among: &[String]| among.iter().position(|value| *value == point.settings[which].1);
         let (column, row) = (place(0, &across)?, place(1, &up)?);
-        cells[row][column] =
-            statistic.read(&point.summary).filter(|reading| !reading.too_few).map(|reading| reading.value);
+        cells[row][column] = match point.cells.get(index).and_then(|cell| cell.reading) {
+            Some(reading) if reading.too_few => Err("too few sessions"),
+            Some(reading) => Ok(reading.value),
+            None if point.unsettled.is_some() => Err("doesn't settle"),
+            None => Err("–"),
+        };
     }
     Some(HeatMap {
         title: swept.scenario.title.clone(),
@@ -227,12 +235,12 @@ fn heat_map(swept: &Sweep, name: &str, statistic: Statistic) -> Option<HeatMap> 
         x: (x.clone(), across),
         y: (y.clone(), up),
         cells,
-        shown: shown(statistic),
+        shown: shown(figure),
     })
 }
 
 /// The first key from left to right, a line for each combination of the others.
-fn lines(swept: &Sweep, index: usize, name: &str, statistic: Statistic) -> Option<SweepLines> {
+fn lines(swept: &Sweep, index: usize, name: &str, figure: Figure) -> Option<SweepLines> {
     let key = swept.keys.first()?;
     let number = |text: &str| text.replace('_', "").parse::<f64>().ok();
     let mut places: Vec<String> = Vec::new();
@@ -247,7 +255,8 @@ fn lines(swept: &Sweep, index: usize, name: &str, statistic: Statistic) -> Optio
     let mut theory: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
     for point in &swept.points {
         // a figure that a point hasn't is a gap
-        let Some(reading) = statistic.read(&point.summary) else { continue };
+        let cell = point.cells.get(index).copied().unwrap_or_default();
+        let Some(reading) = cell.reading else { continue };
         let ((_, value), others) = point.settings.split_first()?;
         let place = places.iter().position(|place| place == value)?;
         let x = numbers.as_ref().and_then(|numbers| numbers.get(place).copied()).unwrap_or(place as f64);
@@ -259,7 +268,7 @@ fn lines(swept: &Sweep, index: usize, name: &str, statistic: Statistic) -> Optio
                 .collect::<Vec<_>>()
                 .join(", "),
         };
-        if let Some(expected) = point.expected.get(index).copied().flatten() {
+        if let Some(expected) = cell.expected {
             match theory.iter_mut().find(|(own, _)| *own == label) {
                 Some((_, points)) => points.push((x, expected)),
                 None => theory.push((label.clone(), vec![(x, expected)])),
@@ -284,7 +293,7 @@ fn lines(swept: &Sweep, index: usize, name: &str, statistic: Statistic) -> Optio
         x_name: key.clone(),
         places: numbers.is_none().then_some(places),
         lines,
-        shown: shown(statistic),
+        shown: shown(figure),
         theory: theory.into_iter().map(|(_, points)| points).collect(),
         shaded: None,
     })
@@ -292,12 +301,14 @@ fn lines(swept: &Sweep, index: usize, name: &str, statistic: Statistic) -> Optio
 
 /// The first two figures against each other, a line for each combination of the keys behind the first.
 fn trade_off(swept: &Sweep) -> Option<TradeOff> {
-    let [(x_name, x), (y_name, y), ..] = swept.statistics.as_slice() else { return None };
+    let [(x_name, x), (y_name, y), ..] = swept.figures.as_slice() else { return None };
     let key = swept.keys.first()?;
     let mut lines: Vec<TradeLine> = Vec::new();
     for point in &swept.points {
         let ((_, value), others) = point.settings.split_first()?;
-        let (Some(across), Some(up)) = (x.read(&point.summary), y.read(&point.summary)) else { continue };
+        let [Some(across), Some(up)] = [0, 1].map(|index| point.cells.get(index).and_then(|cell| cell.reading)) else {
+            continue;
+        };
         let name: Vec<String> =
             others.iter().map(|(key, value)| format!("{key} = {}", value.trim_matches('"'))).collect();
         let (name, entry) = (name.join(", "), (value.trim_matches('"').to_owned(), across.value, up.value));

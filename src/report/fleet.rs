@@ -11,8 +11,7 @@ use super::wording::{share_with_interval, with_interval};
 use crate::scenario::TierInfo;
 use crate::simulate::Answer;
 use crate::stats::{
-    Bottleneck, Estimate, FleetSummary, Growth, LimitSummary, Place, Rate, Series, SeriesKind, StationSummary, Unit,
-    quantile_name,
+    Estimate, FleetSummary, Growth, LimitSummary, Place, Rate, Series, SeriesKind, StationSummary, Unit, quantile_name,
 };
 
 /// The name of a place in a scenario.
@@ -31,17 +30,23 @@ fn time(s: f64) -> String {
 
 /// "20 replications of 2 h each, the first 12 min not counted".
 pub(super) fn watched(fleet: &FleetSummary) -> String {
-    let warm_up = if fleet.warm_up_s > 0.0 {
-        format!(", the first {} not counted", time(fleet.warm_up_s))
-    } else {
-        String::new()
-    };
-    let n = fleet.replications;
-    format!("{} replication{} of {} each{warm_up}", whole(n), if n == 1 { "" } else { "s" }, time(fleet.horizon_s))
+    watched_for(fleet.replications, fleet.horizon_s, fleet.warm_up_s)
+}
+
+/// The same of a fleet that may not have been played.
+pub(super) fn watched_for(replications: u64, horizon_s: f64, warm_up_s: f64) -> String {
+    let warm_up = if warm_up_s > 0.0 { format!(", the first {} not counted", time(warm_up_s)) } else { String::new() };
+    let plural = if replications == 1 { "" } else { "s" };
+    format!("{} replication{plural} of {} each{warm_up}", whole(replications), time(horizon_s))
 }
 
 /// The sentence on a fleet that doesn't settle.
 pub fn growth_text(answer: &Answer, growth: &Growth) -> String {
+    growth_of(growth, growth.saturated.map(|what| what.name(&answer.scenario.places)))
+}
+
+/// The same with the name of what is used up.
+pub(super) fn growth_of(growth: &Growth, saturated: Option<&str>) -> String {
     let per_hour = &growth.per_hour;
     let grows = if per_hour.value.is_finite() {
         format!("sessions in progress grow by {} an hour", with_interval(Unit::Count, per_hour))
@@ -49,9 +54,8 @@ pub fn growth_text(answer: &Answer, growth: &Growth) -> String {
         "sessions in progress grow".to_owned()
     };
     let given_up = if growth.given_up { "; a replication was given up for them" } else { "" };
-    match growth.saturated {
-        Some(what) => {
-            let name = bottleneck_name(answer, what);
+    match saturated {
+        Some(name) => {
             format!("unstable: {grows}{given_up}, and {name} is used up all the time. There is no mean to report")
         }
         None if growth.given_up => format!("unstable: {grows}{given_up}. There is no mean to report"),
@@ -59,14 +63,6 @@ pub fn growth_text(answer: &Answer, growth: &Growth) -> String {
             "not settled: {grows} at the end, though nothing is used up. Sessions last long against the warm-up: give a \
              longer warm_up and horizon. There is no mean to report yet"
         ),
-    }
-}
-
-/// The name of what fills up.
-pub(super) fn bottleneck_name(answer: &Answer, what: Bottleneck) -> String {
-    match what {
-        Bottleneck::Station(place) => place_name(answer, place).to_owned(),
-        Bottleneck::Limit(kind) => kind.key().to_owned(),
     }
 }
 
@@ -449,7 +445,7 @@ pub(super) fn report(answer: &Answer, fleet: &FleetSummary) -> FleetReport {
         outages: answer.scenario.model.fleet.as_ref().map_or_else(Vec::new, super::curves::outages),
         unstable: fleet.growth.as_ref().map(|growth| GrowthReport {
             per_hour: (&growth.per_hour).into(),
-            saturated: growth.saturated.map(|what| bottleneck_name(answer, what)),
+            saturated: growth.saturated.map(|what| what.name(&answer.scenario.places).to_owned()),
         }),
         series: SeriesReport {
             piece_s: fleet.piece_s,

@@ -37,8 +37,7 @@ fn goals(plan: &Plan) -> String {
 fn busy_name(plan: &Plan, busy: Bottleneck) -> String {
     match busy {
         Bottleneck::Station(Place::Model) => "calls of the model".to_owned(),
-        Bottleneck::Station(place) => place.name(&plan.scenario.places).to_owned(),
-        Bottleneck::Limit(kind) => kind.key().to_owned(),
+        other => other.name(&plan.scenario.places).to_owned(),
     }
 }
 

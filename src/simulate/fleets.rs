@@ -15,6 +15,21 @@ pub struct FleetWay {
 }
 
 impl FleetWay {
+    /// Plays it.
+    pub(super) fn play(
+        name: String,
+        scenario: Scenario,
+        options: Options<'_>,
+        progress: &dyn Progress,
+    ) -> Result<Self, Error> {
+        let answer = match simulate(scenario, options, progress) {
+            Ok(answer) => Ok(answer),
+            Err(error @ Error::Unstable(_)) => Err(error.to_string()),
+            Err(error) => return Err(error),
+        };
+        Ok(Self { name, answer })
+    }
+
     /// What it came to, where it settles.
     pub fn settled(&self) -> Option<(&Answer, &FleetAnswer)> {
         let answer = self.answer.as_ref().ok()?;
@@ -62,19 +77,15 @@ pub fn compare_fleets(
         } else {
             first = Some(scenario.clone());
         }
-        let answer = match simulate(scenario, options, progress) {
-            Ok(answer) => Ok(answer),
-            Err(error @ Error::Unstable(_)) => Err(error.to_string()),
-            Err(error) => return Err(error),
-        };
-        ways.push(FleetWay { name, answer });
+        ways.push(FleetWay::play(name, scenario, options, progress)?);
     }
     let tools = first.map_or_else(Vec::new, |first| first.places);
     let rows = figures.iter().map(|figure| row(*figure, figure.name(&tools), &ways)).collect();
     Ok(FleetComparison { ways, rows })
 }
 
-fn is_alike(first: &Scenario, other: &Scenario) -> Result<(), Error> {
+/// Whether two fleets are watched in the same way.
+pub(super) fn is_alike(first: &Scenario, other: &Scenario) -> Result<(), Error> {
     let (Some(mine), Some(theirs)) = (&first.model.fleet, &other.model.fleet) else {
         return Err(Error::Plan(format!("{} has no [fleet], and {} has", other.file, first.file)));
     };
@@ -92,39 +103,48 @@ fn is_alike(first: &Scenario, other: &Scenario) -> Result<(), Error> {
     )))
 }
 
-/// The figure in a way, whose tools may stand in another order.
-fn row(figure: Figure, name: String, ways: &[FleetWay]) -> FleetRow {
-    let values = |way: &FleetWay| -> Option<Vec<Option<f64>>> {
-        let (answer, fleet) = way.settled()?;
-        let named = |(figure, _): &&(Figure, Vec<Option<f64>>)| figure.name(&answer.scenario.places) == name;
-        fleet.values.iter().find(named).map(|(_, values)| values.clone())
-    };
-    let reading = |way: &FleetWay| {
-        let (answer, fleet) = way.settled()?;
-        let own = Figure::parse(&name, &answer.scenario.model, &answer.scenario.places).ok()?;
-        own.read(&answer.summary, &fleet.summary)
-    };
-    let base = ways.first().and_then(values);
-    let first = ways.first().and_then(reading);
-    let difference = |way: &FleetWay| {
-        let (mine, base) = (values(way)?, base.as_ref()?);
-        let pairs = mine.iter().zip(base).filter_map(|(mine, base)| Some((*mine)? - (*base)?));
+/// What a way says of a figure.
+pub(super) struct Seen {
+    /// Of all replications together.
+    pub reading: Option<Reading>,
+    /// Of each replication.
+    values: Option<Vec<Option<f64>>>,
+}
+
+impl Seen {
+    /// The figure of this name in a way: its tools may stand in another order there.
+    pub fn of(name: &str, way: &FleetWay) -> Self {
+        let Some((answer, fleet)) = way.settled() else { return Self { reading: None, values: None } };
+        let places = &answer.scenario.places;
+        let own = Figure::parse(name, &answer.scenario.model, places).ok();
+        let named = |(figure, _): &&(Figure, Vec<Option<f64>>)| figure.name(places) == name;
+        Self {
+            reading: own.and_then(|own| own.read(&answer.summary, &fleet.summary)),
+            values: fleet.values.iter().find(named).map(|(_, values)| values.clone()),
+        }
+    }
+
+    /// What it is beyond that of another way, replication by replication.
+    pub fn beyond(&self, base: &Self) -> Option<Estimate> {
+        let (mine, theirs) = (self.values.as_ref()?, base.values.as_ref()?);
+        let pairs = mine.iter().zip(theirs).filter_map(|(mine, theirs)| Some((*mine)? - (*theirs)?));
         let differences: Vec<f64> = pairs.collect();
         let estimate = Moments::of(&differences).estimate();
         // what is never negative here may be so elsewhere
         let half = (estimate.ci95[1] - estimate.value).max(0.0);
         // of quantiles the readings are those of all sessions together: the difference is theirs, its spread the replications'
-        let value = reading(way)?.value - first?.value;
+        let value = self.reading?.value - base.reading?.value;
         (differences.len() > 1).then_some(Estimate { value, ci95: [value - half, value + half], ..estimate })
-    };
+    }
+}
+
+fn row(figure: Figure, name: String, ways: &[FleetWay]) -> FleetRow {
+    let seen: Vec<Seen> = ways.iter().map(|way| Seen::of(&name, way)).collect();
+    let beyond_first = |index: usize| seen.get(index)?.beyond(seen.first().filter(|_| index > 0)?);
     FleetRow {
         figure,
-        readings: ways.iter().map(reading).collect(),
-        differences: ways
-            .iter()
-            .enumerate()
-            .map(|(index, way)| if index == 0 { None } else { difference(way) })
-            .collect(),
+        readings: seen.iter().map(|seen| seen.reading).collect(),
+        differences: (0..seen.len()).map(beyond_first).collect(),
         name,
     }
 }

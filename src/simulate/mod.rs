@@ -27,7 +27,7 @@ pub use in_flight::InFlightRow;
 pub use levers::{Effect, Pulled, RANKED_QUANTILE, Ranking, levers};
 pub use plan::{Found, Plan, Planned, plan, plan_list};
 pub use solve::{Crossing, Kind, Load, Point, Solution, Unknown, solve};
-pub use sweep::{Sweep, SweepPoint, sweep};
+pub use sweep::{Sweep, SweepCell, SweepPoint, Unsettled, sweep};
 
 /// Hears how far a run is.
 pub trait Progress: Sync {

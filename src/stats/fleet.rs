@@ -144,6 +144,16 @@ pub enum Bottleneck {
     Limit(LimitKind),
 }
 
+impl Bottleneck {
+    /// Its name, of those of all tools of the tree of agents.
+    pub fn name(self, places: &[String]) -> &str {
+        match self {
+            Self::Station(place) => place.name(places),
+            Self::Limit(kind) => kind.key(),
+        }
+    }
+}
+
 /// A fleet that doesn't settle.
 #[derive(Debug, Clone)]
 pub struct Growth {

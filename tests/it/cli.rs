@@ -215,8 +215,7 @@ fn fleets_that_cant_be_answered_say_why() {
     assert_eq!(code, Some(1));
     assert!(text.contains("unstable") && text.contains("4 servers"), "{text}");
     for command in [
-        &["sweep", "scenarios/fleet.toml", "--over", "session.turns=5,6"][..],
-        &["levers", "scenarios/fleet.toml"],
+        &["levers", "scenarios/fleet.toml"][..],
         &["budget", "scenarios/fleet.toml"],
         &["solve", "scenarios/fleet.toml", "--find", "session.turns", "--where", "latency_s.p99 = 60"],
     ] {
@@ -714,6 +713,54 @@ fn a_grid_of_settings() {
         (&["--over", "strategy=none"], "no strategy \"none\""),
     ] {
         let output = agent_sim(&[&["sweep", "scenarios/w1.toml", "--sessions", "100"][..], args].concat());
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(err(&output).contains(said), "{args:?}: {}", err(&output));
+    }
+}
+
+#[test]
+fn a_grid_of_fleets() {
+    let grid = ["--over", "fleet.arrivals.poisson.per_hour=300,700", "--over", "tools.search.capacity=4,6"];
+    let set = ["--set", "fleet.replications=3", "--set", "fleet.horizon=4h"];
+    let figures = ["--metric", "cost_per_hour_usd", "--metric", "latency_s.p99", "--metric", "search.utilisation"];
+    let run =
+        |more: &[&str]| agent_sim(&[&["sweep", "scenarios/fleet.toml"][..], &grid, &set, &figures, more].concat());
+    let output = run(&[]);
+    assert!(output.status.success(), "{}", err(&output));
+    insta::assert_snapshot!("fleet_grid", out(&output));
+    // each point is the fleet with its settings; differences are those of `compare`
+    let report: serde_json::Value = serde_json::from_slice(&run(&["--format", "json"]).stdout).unwrap();
+    let points = report["points"].as_array().unwrap();
+    assert_eq!(points.len(), 4);
+    for point in points {
+        let sets: Vec<String> = ["fleet.arrivals.poisson.per_hour", "tools.search.capacity"]
+            .map(|key| format!("{key}={}", point["settings"][key].as_str().unwrap()))
+            .into();
+        let sets: Vec<&str> = sets.iter().flat_map(|set| ["--set", set.as_str()]).collect();
+        let alone = agent_sim(&[&["run", "scenarios/fleet.toml", "--format", "json"][..], &set, &sets].concat());
+        if point["metrics"][1]["value"].is_null() {
+            assert!(point["unstable"].as_str().unwrap().contains("search"), "{point}");
+            assert_eq!(alone.status.code(), Some(1));
+            continue;
+        }
+        let alone: serde_json::Value = serde_json::from_slice(&alone.stdout).unwrap();
+        let alone = &alone["strategies"][0];
+        assert_eq!(point["metrics"][0]["value"], alone["fleet"]["cost_per_hour_usd"]["value"]);
+        assert_eq!(point["metrics"][1]["value"], alone["metrics"]["latency_s"]["p99"]);
+        assert_eq!(point["metrics"][2]["value"], alone["fleet"]["stations"]["search"]["utilisation"]["value"]);
+        assert!(point["metrics"][1]["difference"].is_number());
+    }
+    assert_eq!(points[0]["metrics"][1]["difference"], 0.0);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    assert!(run(&["-o", path]).status.success());
+    let map = std::fs::read_to_string(folder.path().join("sweep-search.utilisation.svg")).unwrap();
+    assert!(map.contains("by fleet.arrivals.poisson.per_hour and tools.search.capacity"), "{map}");
+    for (args, said) in [
+        (&["--over", "fleet.horizon=4h,6h"][..], "are watched differently"),
+        (&["--over", "session.turns=5,6", "--metric", "serch.utilisation"], "did you mean `search.utilisation`"),
+    ] {
+        let output = agent_sim(&[&["sweep", "scenarios/fleet.toml"][..], &set, args].concat());
         assert_eq!(output.status.code(), Some(2), "{args:?}");
         assert!(err(&output).contains(said), "{args:?}: {}", err(&output));
     }

@@ -4,6 +4,7 @@ mod budget;
 mod check;
 mod compare;
 mod completions;
+mod figures;
 mod fleet;
 mod init;
 mod levers;
@@ -86,6 +87,8 @@ enum Command {
     Plot(plot::Plot),
     /// Hold every closed form that applies against the simulation
     Check(check::Check),
+    /// List the figures that can be asked of a scenario by name
+    Figures(figures::Figures),
     /// Write a commented scenario to start from
     Init(init::Init),
     /// Say how large a budget per session has to be, and what smaller ones would stop
@@ -249,6 +252,7 @@ pub fn run(cli: Cli) -> Result<ExitCode, Error> {
         Command::Plan(command) => command.run(),
         Command::Plot(command) => command.run(),
         Command::Check(command) => command.run(),
+        Command::Figures(command) => command.run(),
         Command::Init(command) => command.run(),
         Command::Budget(command) => command.run(),
         Command::Reserve(command) => command.run(),

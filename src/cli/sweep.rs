@@ -11,9 +11,9 @@ use super::progress::Bar;
 use crate::Error;
 use crate::chart::{self, HeatMap, SweepLine, SweepLines, TradeLine, TradeOff};
 use crate::report;
-use crate::scenario::split_values;
+use crate::scenario::{Scenario, split_values};
 use crate::simulate::{Sweep, sweep};
-use crate::stats::{Figure, Statistic, Unit};
+use crate::stats::{Figure, Statistic, StatisticError, Unit};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum GridFormat {
@@ -118,11 +118,8 @@ impl SweepCommand {
         };
         let mut figures = Vec::new();
         for name in names {
-            let figure = match scenarios.first() {
-                Some((_, first)) if first.model.fleet.is_some() => Figure::parse(name, &first.model, &first.places),
-                _ => Statistic::parse(name).map(Figure::Sessions),
-            };
-            figures.push((name.to_owned(), figure.map_err(|error| Error::Sweep(error.to_string()))?));
+            let figure = figure(name, &scenarios).map_err(|error| Error::Sweep(error.to_string()))?;
+            figures.push((name.to_owned(), figure));
         }
         if self.chart == GridChart::Tradeoff && folder.is_some() && figures.len() < 2 {
             return Err(Error::Sweep(TWO_FIGURES.to_owned()));
@@ -139,6 +136,16 @@ impl SweepCommand {
             GridFormat::Csv => csv_text(&swept)?,
         })?;
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The figure of this name; of fleets one that applies at some point.
+fn figure(name: &str, scenarios: &[(Vec<(String, String)>, Scenario)]) -> Result<Figure, StatisticError> {
+    let mut fleets = scenarios.iter().map(|(_, scenario)| scenario).filter(|scenario| scenario.model.fleet.is_some());
+    let parse = |scenario: &Scenario| Figure::parse(name, &scenario.model, &scenario.places);
+    match fleets.next() {
+        None => Statistic::parse(name).map(Figure::Sessions),
+        Some(first) => parse(first).or_else(|error| fleets.find_map(|other| parse(other).ok()).ok_or(error)),
     }
 }
 

@@ -1,6 +1,9 @@
-//! What each metric means, for the reader of a table or a report.
+//! What each figure means, for the reader of a table or a report.
 
-use super::metric::{Metric, Quantity};
+use super::figure::Figure;
+use super::metric::{Metric, Quantity, Rate};
+use super::statistic::Statistic;
+use super::summary::TurnMetric;
 
 impl Metric {
     /// What it means, in a sentence.
@@ -43,6 +46,73 @@ impl Metric {
             Quantity::HerdGaveUp => "Clients that gave up",
             // what only enters ratios is no metric
             _ => "",
+        }
+    }
+}
+
+impl TurnMetric {
+    /// What it means, in a sentence.
+    pub fn about(self) -> &'static str {
+        match self {
+            TurnMetric::Latency => "One turn, from the start of its model call to the end of its tool calls, s",
+            TurnMetric::ToolPhase => "The tool calls of one turn, from their start to the end of the last, s",
+            TurnMetric::FirstToken => "From the start of a model call to its first token, s",
+            TurnMetric::Message => "One message of the user, from its request to its answer, s",
+        }
+    }
+}
+
+impl Rate {
+    /// What it means, in a sentence; empty of one that has no name.
+    pub fn about(self) -> &'static str {
+        match self {
+            Rate::DuplicatesPerCall => "Of the tool calls, those carried out twice or more that weren't idempotent",
+            Rate::AttemptsPerCall => "Attempts a tool call",
+            Rate::ExecutionsPerCall => "Attempts a tool call that the tool carried out",
+            Rate::Availability => "Of the tool calls that were sent, those that got their result",
+            Rate::CallSuccess => "Of the tool calls that were wanted, those that got their result",
+            Rate::HedgesPerCall => "Second copies a tool call",
+            Rate::BreakerRefused => "Of the tool calls, those that a breaker ended",
+            Rate::ModelAttemptsPerCall => "Attempts a model call",
+            Rate::ModelExecutionsPerCall => "Attempts a model call that were carried out and billed",
+            Rate::CacheHit => "Of the tokens sent, those read from the cache",
+            Rate::GapExpired => "Of the calls after the first, those that found some of their cached prefix expired",
+            Rate::CacheBroken => "Of the calls after the first, those before which earlier bytes had changed",
+            Rate::PingsPerGap => "Pings that kept the cache warm, a gap between two calls",
+            Rate::BudgetStopped => "Of the sessions, those that a budget ended",
+            Rate::Served => "Of the sessions, those that found every tool that they needed",
+            Rate::ToolsFound => "Of the tools that were searched for, those that were found",
+            Rate::RunsOnSmallModel => "Of the tries, those that began on the small model",
+            Rate::Redone => "Of the tries, those that were done again without the small model",
+            Rate::Success => "Of the sessions, those that succeeded",
+            Rate::SuccessPerTry => "Of the tries, those that succeeded",
+            Rate::CostPerSuccess => "All money over the sessions that succeeded, $",
+            Rate::Failed => "Of the sessions, those that a failed model call ended",
+            Rate::CostPerAnswer => "All money over the sessions that ended with their answer, $",
+            Rate::Answered => "Of the sessions, those that ended with their answer",
+            Rate::RetryWaitPerCall
+            | Rate::TurnLatency
+            | Rate::MessageLatency
+            | Rate::ToolPhase
+            | Rate::ToolPhaseSquared
+            | Rate::FirstToken => "",
+        }
+    }
+}
+
+impl Figure {
+    /// What it means, in a sentence.
+    pub fn about(self) -> &'static str {
+        match self {
+            Figure::Sessions(Statistic::Mean(metric) | Statistic::Quantile(metric, _)) => metric.about(),
+            Figure::Sessions(Statistic::TurnMean(metric) | Statistic::TurnQuantile(metric, _)) => metric.about(),
+            Figure::Sessions(Statistic::Rate(rate)) => rate.about(),
+            Figure::InProgress => "Sessions in progress, on average over time",
+            Figure::EndedPerHour => "Sessions that end, an hour",
+            Figure::CostPerHour => "Money of the sessions that end, $ an hour",
+            Figure::Utilisation(_) => "Of its servers, the share that is busy",
+            Figure::WaitMean(_) | Figure::WaitQuantile(..) => "The wait for a server, of calls whose turn came, s",
+            Figure::TurnedAway(_) => "Of the requests that came, those that were turned away",
         }
     }
 }

@@ -478,11 +478,49 @@ fn help_teaches() {
         "reserve",
         "budget",
         "plan",
+        "figures",
     ] {
         insta::with_settings!({ snapshot_suffix => command }, {
             insta::assert_snapshot!("help", out(&agent_sim(&[command, "--help"])));
         });
     }
+}
+
+#[test]
+fn figures_are_listed_and_can_be_asked_for() {
+    let listed = |file: &str| {
+        let output = agent_sim(&["figures", file]);
+        assert!(output.status.success(), "{}", err(&output));
+        out(&output)
+    };
+    insta::assert_snapshot!("figures", listed("scenarios/fleet-of-agents.toml"));
+    // what is listed is taken where figures are asked for
+    for (file, more) in [
+        ("scenarios/w1.toml", &["--sessions", "60"][..]),
+        ("scenarios/herd.toml", &["--sessions", "60"]),
+        ("scenarios/outage.toml", &["--set", "fleet.replications=2"]),
+    ] {
+        let text = listed(file);
+        let (mut names, mut ending, mut in_body) = (Vec::new(), "", false);
+        for line in text.lines().skip(2) {
+            let first = line.split_whitespace().next().unwrap_or_default();
+            if first.starts_with(['─', '═']) {
+                in_body = first.starts_with('═');
+            } else if !first.is_empty() && !in_body {
+                ending = if line.contains("with .mean") { ".mean" } else { "" };
+            } else if !first.is_empty() {
+                names.push(format!("{first}{}", if first.ends_with(".wait_s") { ".p99" } else { ending }));
+            }
+        }
+        assert!(names.len() > 1, "{text}");
+        let asked: Vec<&str> = names.iter().flat_map(|name| ["--metric", name.as_str()]).collect();
+        let output =
+            agent_sim(&[&["sweep", file, "--over", "strategy=base", "--format", "csv"][..], more, &asked].concat());
+        assert!(output.status.success(), "{}", err(&output));
+        assert_eq!(out(&output).lines().count(), names.len() + 1);
+    }
+    let none = agent_sim(&["figures", "scenarios/none.toml"]);
+    assert_eq!(none.status.code(), Some(2));
 }
 
 #[test]

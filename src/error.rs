@@ -74,8 +74,8 @@ pub enum Error {
     Budget(String),
     /// More work comes to a station of a fleet than it can do.
     #[error(
-        "the fleet is unstable: {:.0} sessions an hour keep {:.2} servers of {} busy, and it has {}; sessions in progress \
-         would grow by at least {:.0} an hour, without end. It takes fewer than {:.0} sessions an hour, or {} servers",
+        "the fleet is unstable: {:.0} sessions an hour keep at least {:.2} servers of {} busy, and it has {}; sessions in \
+         progress would grow by at least {:.0} an hour, without end. It takes fewer than about {:.0} sessions an hour, or {} servers",
         .0.arrive_per_hour, .0.needed, .0.name, .0.servers, .0.growth_per_hour(),
         .0.arrive_per_hour * .0.servers as f64 / .0.needed, .0.needed.floor() + 1.0
     )]

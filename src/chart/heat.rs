@@ -17,8 +17,9 @@ pub struct HeatMap {
     pub x: (String, Vec<String>),
     /// What goes from bottom to top, with its values.
     pub y: (String, Vec<String>),
-    /// By row from the bottom, then from left to right: a figure, or why there is none.
-    pub cells: Vec<Vec<Result<f64, &'static str>>>,
+    /// By row from the bottom, then from left to right: a figure, and whether too few sessions stand behind it; or why there
+    /// is none.
+    pub cells: Vec<Vec<Result<(f64, bool), &'static str>>>,
     /// How a figure is written.
     pub shown: fn(f64) -> String,
 }
@@ -53,7 +54,7 @@ impl Chart for HeatMap {
         let (columns, rows) = (self.x.1.len().max(1) as i32, self.y.1.len().max(1) as i32);
         let (across, up) = ((width - LEFT) / columns, (height - BELOW) / rows);
         let figures = || self.cells.iter().flatten().flatten();
-        let (low, high) = figures().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), x| (l.min(*x), h.max(*x)));
+        let (low, high) = figures().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), (x, _)| (l.min(*x), h.max(*x)));
         let size = (across / 7).clamp(7, 15).min(up - 2).max(6);
         let centred = Pos::new(HPos::Center, VPos::Center);
         let text = |size: i32, colour: RGBColor, pos: Pos| (FONT, size).into_font().color(&colour).pos(pos);
@@ -62,10 +63,14 @@ impl Chart for HeatMap {
                 let (left, bottom) = (LEFT + column as i32 * across, height - BELOW - row as i32 * up);
                 let corners = [(left, bottom - up), (left + across - 1, bottom - 1)];
                 let middle = (left + across / 2, bottom - up / 2);
-                let value = match cell {
-                    Ok(value) => value,
+                let (value, mark) = match cell {
+                    Ok((value, too_few)) => (value, if *too_few { " ?" } else { "" }),
                     Err(why) => {
-                        plot.draw(&Text::new(*why, middle, text(size, GREY, centred)))?;
+                        let (x, y) = plot.get_base_pixel();
+                        let spot = format!("{} {}, {} {}: {why}", self.x.0, self.x.1[column], self.y.0, self.y.1[row]);
+                        spots.add((x + middle.0, y + middle.1), spot);
+                        let fits = why.len() as i32 * size * 3 / 5 < across;
+                        plot.draw(&Text::new(if fits { *why } else { "–" }, middle, text(size, GREY, centred)))?;
                         continue;
                     }
                 };
@@ -73,7 +78,7 @@ impl Chart for HeatMap {
                 plot.draw(&Rectangle::new(corners, shade(share).filled()))?;
                 let (x, y) = plot.get_base_pixel();
                 let spot = format!(
-                    "{} {}, {} {}: {}",
+                    "{} {}, {} {}: {}{mark}",
                     self.x.0,
                     self.x.1[column],
                     self.y.0,
@@ -82,7 +87,8 @@ impl Chart for HeatMap {
                 );
                 spots.add((x + middle.0, y + middle.1), spot);
                 let colour = if share > 0.55 { WHITE } else { BLACK };
-                plot.draw(&Text::new((self.shown)(*value), middle, text(size, colour, centred)))?;
+                let shown = (self.shown)(*value) + mark;
+                plot.draw(&Text::new(shown, middle, text(size, colour, centred)))?;
             }
         }
         let most = |pixels: i32| (pixels / 7).max(4) as usize;

@@ -38,6 +38,9 @@ enum GridChart {
 /// What stands for the file's strategies among the keys.
 const STRATEGY: &str = "strategy";
 
+/// How a fleet is watched, which has to be the same at all points.
+const WATCH: [&str; 3] = ["fleet.horizon", "fleet.warm_up", "fleet.replications"];
+
 /// What a trade-off needs.
 const TWO_FIGURES: &str = "a trade-off is drawn of two figures: --metric latency_s.p99 --metric duplicates_per_call";
 
@@ -96,12 +99,12 @@ impl SweepCommand {
         if points > MOST_POINTS {
             return Err(Error::Sweep(format!("the grid has {points} points; {MOST_POINTS} is the most")));
         }
-        if let Some((key, _)) = axes.iter().find(|(key, _)| key.starts_with("run.")) {
+        let is_fixed = |key: &str| key.starts_with("run.") || WATCH.contains(&key);
+        if let Some((key, _)) = axes.iter().find(|(key, _)| is_fixed(key)) {
             return Err(Error::Sweep(format!(
-                "a sweep can't change `{key}`: its points are compared on the same sessions"
+                "a sweep can't change `{key}`: its points are compared on the same sessions; --set {key}=… sets it for all of them"
             )));
         }
-        let folder = self.output.as_deref().map(Folder::open).transpose()?;
         let mut scenarios = Vec::new();
         for settings in grid(&axes) {
             // `strategy` is no key of the file: its values are laid over it
@@ -111,9 +114,13 @@ impl SweepCommand {
             let scenario = self.which.load_with(&self.which.file, strategy.as_deref(), &sets)?;
             scenarios.push((settings, scenario));
         }
+        let usual = ["cost_usd.mean", "latency_s.p50", "latency_s.p99"];
         let names = match (self.metric.as_slice(), scenarios.first()) {
+            ([], Some((_, first))) if first.model.fleet.is_some() => {
+                usual.into_iter().filter(|name| figure(name, &scenarios).is_ok()).collect()
+            }
             ([], Some((_, first))) if first.model.herd.is_some() => vec!["herd_calls.mean", "herd_time_s.mean"],
-            ([], _) => vec!["cost_usd.mean", "latency_s.p50", "latency_s.p99"],
+            ([], _) => usual.to_vec(),
             (names, _) => names.iter().map(String::as_str).collect(),
         };
         let mut figures = Vec::new();
@@ -121,9 +128,10 @@ impl SweepCommand {
             let figure = figure(name, &scenarios).map_err(|error| Error::Sweep(error.to_string()))?;
             figures.push((name.to_owned(), figure));
         }
-        if self.chart == GridChart::Tradeoff && folder.is_some() && figures.len() < 2 {
+        if self.chart == GridChart::Tradeoff && self.output.is_some() && figures.len() < 2 {
             return Err(Error::Sweep(TWO_FIGURES.to_owned()));
         }
+        let folder = self.output.as_deref().map(Folder::open).transpose()?;
         let bar = Bar::new();
         let swept = sweep(scenarios, figures, self.which.options(), &bar)?;
         drop(bar);
@@ -135,7 +143,8 @@ impl SweepCommand {
             GridFormat::Json => report::sweep_json(&swept).map_err(|e| Error::Output(e.into()))?,
             GridFormat::Csv => csv_text(&swept)?,
         })?;
-        Ok(ExitCode::SUCCESS)
+        let settles = swept.points.iter().any(|point| point.unsettled.is_none());
+        Ok(if settles { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 }
 
@@ -182,14 +191,16 @@ fn write_all(swept: &Sweep, chart: GridChart, mut folder: Folder) -> Result<(), 
     folder.write("sweep.csv", &csv_text(swept)?)?;
     folder.write("sweep.json", &report::sweep_json(swept).map_err(|e| Error::Output(e.into()))?)?;
     if chart == GridChart::Tradeoff {
-        let drawn = trade_off(swept).ok_or_else(|| Error::Sweep(TWO_FIGURES.to_owned()))?;
-        let written = chart::write(&drawn, folder.path(), "sweep-tradeoff")?;
-        folder.add(written);
+        // where no point has both figures there is nothing to draw
+        if let Some(drawn) = trade_off(swept) {
+            let written = chart::write(&drawn, folder.path(), "sweep-tradeoff")?;
+            folder.add(written);
+        }
         folder.close(&[]);
         return Ok(());
     }
     for (index, (name, figure)) in swept.figures.iter().enumerate() {
-        let stem = format!("sweep-{name}");
+        let stem = format!("sweep-{}", name.replace(|c: char| !c.is_alphanumeric() && !"._-".contains(c), "_"));
         if let Some(map) = heat_map(swept, index, name, *figure).filter(|_| chart == GridChart::Heat) {
             let written = chart::write(&map, folder.path(), &stem)?;
             folder.add(written);
@@ -200,6 +211,15 @@ fn write_all(swept: &Sweep, chart: GridChart, mut folder: Folder) -> Result<(), 
     }
     folder.close(&[]);
     Ok(())
+}
+
+/// What a chart that leaves out points says of them.
+fn left_out(swept: &Sweep) -> String {
+    match swept.points.iter().filter(|point| point.unsettled.is_some()).count() {
+        0 => String::new(),
+        1 => "; one point doesn't settle".to_owned(),
+        n => format!("; {n} points don't settle"),
+    }
 }
 
 /// How a figure is written.
@@ -230,15 +250,14 @@ fn heat_map(swept: &Sweep, index: usize, name: &str, figure: Figure) -> Option<H
         let place = |which: usize, among: &[String]| among.iter().position(|value| *value == point.settings[which].1);
         let (column, row) = (place(0, &across)?, place(1, &up)?);
         cells[row][column] = match point.cells.get(index).and_then(|cell| cell.reading) {
-            Some(reading) if reading.too_few => Err("too few sessions"),
-            Some(reading) => Ok(reading.value),
+            Some(reading) => Ok((reading.value, reading.too_few)),
             None if point.unsettled.is_some() => Err("doesn't settle"),
             None => Err("–"),
         };
     }
     Some(HeatMap {
         title: swept.scenario.title.clone(),
-        subtitle: format!("{name} by {x} and {y}; sweep.csv has the intervals"),
+        subtitle: format!("{name} by {x} and {y}; sweep.csv has the intervals{}", left_out(swept)),
         x: (x.clone(), across),
         y: (y.clone(), up),
         cells,
@@ -296,7 +315,7 @@ fn lines(swept: &Sweep, index: usize, name: &str, figure: Figure) -> Option<Swee
     }
     (!lines.is_empty()).then(|| SweepLines {
         title: swept.scenario.title.clone(),
-        subtitle: format!("{name} against {key}, with its 95 % interval"),
+        subtitle: format!("{name} against {key}, with its 95 % interval{}", left_out(swept)),
         x_name: key.clone(),
         places: numbers.is_none().then_some(places),
         lines,
@@ -326,7 +345,7 @@ fn trade_off(swept: &Sweep) -> Option<TradeOff> {
     }
     (!lines.is_empty()).then(|| TradeOff {
         title: swept.scenario.title.clone(),
-        subtitle: format!("{y_name} against {x_name}, by {key}"),
+        subtitle: format!("{y_name} against {x_name}, by {key}{}", left_out(swept)),
         names: [x_name.clone(), y_name.clone()],
         shown: [shown(*x), shown(*y)],
         lines,

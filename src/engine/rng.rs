@@ -1,6 +1,6 @@
 //! The only maker of generators.
 //!
-//! Every published figure is defined by this file and by the version of `rand_distr`: [`SessionDraws`] turns (seed,
+//! Every published figure is defined by this file and by the versions of `rand_distr` and `rand_xoshiro`: [`SessionDraws`] turns (seed,
 //! session, purpose, turn) into a 64-bit number by a frozen mixing function; there a `SplitMix64` sequence starts (Steele,
 //! Lea and Flood 2014), which is as good begun anywhere, takes no time to begin, and whose numbers can be had one by one.
 //! Golden values in the tests hold it fixed.

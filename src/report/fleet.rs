@@ -48,10 +48,14 @@ pub fn growth_text(answer: &Answer, growth: &Growth) -> String {
 /// The same with the name of what is used up.
 pub(super) fn growth_of(growth: &Growth, saturated: Option<&str>) -> String {
     let per_hour = &growth.per_hour;
+    let what = match (growth.waiting_at, saturated) {
+        (Some(_), Some(name)) => format!("calls that wait for {name}"),
+        _ => "sessions in progress".to_owned(),
+    };
     let grows = if per_hour.value.is_finite() {
-        format!("sessions in progress grow by {} an hour", with_interval(Unit::Count, per_hour))
+        format!("{what} grow by {} an hour", with_interval(Unit::Count, per_hour))
     } else {
-        "sessions in progress grow".to_owned()
+        format!("{what} grow")
     };
     let given_up = if growth.given_up { "; a replication was given up for them" } else { "" };
     match saturated {
@@ -238,7 +242,7 @@ fn too_long(answer: &Answer, fleet: &FleetSummary) -> Option<String> {
 
 /// A fleet whose busiest place has hardly any time left settles slowly, if at all.
 fn too_busy(answer: &Answer, fleet: &FleetSummary) -> Option<String> {
-    let (place, used) = fleet.used_up()?;
+    let (place, used) = fleet.used_up().filter(|_| fleet.growth.is_none())?;
     Some(format!(
         "{} is busy {:.1} % of the time: so close to its end a fleet settles slowly, and these means may be those of one that \
          still grows. A longer horizon tells",
@@ -368,6 +372,8 @@ struct LimitReport {
 
 #[derive(Serialize)]
 struct GrowthReport {
+    /// What grows: sessions in progress, or calls that wait at what is saturated.
+    of: &'static str,
     per_hour: RateReport,
     #[serde(skip_serializing_if = "Option::is_none")]
     saturated: Option<String>,
@@ -444,6 +450,7 @@ pub(super) fn report(answer: &Answer, fleet: &FleetSummary) -> FleetReport {
         limits: Object(fleet.limits.iter().map(|l| (l.kind.key().to_owned(), limit(l))).collect()),
         outages: answer.scenario.model.fleet.as_ref().map_or_else(Vec::new, super::curves::outages),
         unstable: fleet.growth.as_ref().map(|growth| GrowthReport {
+            of: if growth.waiting_at.is_some() { "waiting" } else { "in_progress" },
             per_hour: (&growth.per_hour).into(),
             saturated: growth.saturated.map(|what| what.name(&answer.scenario.places).to_owned()),
         }),

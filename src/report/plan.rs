@@ -111,6 +111,27 @@ fn verdict(point: &Planned) -> &'static str {
     }
 }
 
+/// Calls that are turned away make a fleet look fast: said of values that meet the goals nevertheless, unless a goal asks for it.
+fn turned_away(plan: &Plan) -> Option<String> {
+    let asks = |goal: &crate::stats::Goal| {
+        let name = goal.figure.name(&plan.scenario.places);
+        name.ends_with("turned_away") || ["answered", "call_success", "availability"].contains(&name.as_str())
+    };
+    if plan.goals.iter().any(asks) {
+        return None;
+    }
+    let among = plan.points.iter().filter(|point| point.meets());
+    let at = among.filter_map(|point| Some((point, point.turned_away?)));
+    let (point, (place, share)) = at.max_by(|a, b| a.1.1.total_cmp(&b.1.1))?;
+    let name = place.name(&plan.scenario.places);
+    Some(format!(
+        "At {} {} of the calls of {name} are turned away, and sessions that go on without them are fast and cheap: add a goal \
+         such as `call_success >= 0.99` or `{name}.turned_away <= 0.01`.",
+        key_value(plan, point.x),
+        percent(share)
+    ))
+}
+
 /// For a person.
 pub fn plan_terminal(plan: &Plan, style: Style) -> String {
     let mut out = String::new();
@@ -138,6 +159,9 @@ pub fn plan_terminal(plan: &Plan, style: Style) -> String {
         let text = "Farther away it holds and fails by turns. Sessions and calls that fail early can make a figure small: add a\n\
                     goal such as `answered >= 0.99` or `NAME.turned_away <= 0.01`.";
         let _ = writeln!(out, "{}", style.warning(text));
+    }
+    if let Some(text) = turned_away(plan) {
+        let _ = writeln!(out, "{}", style.warning(&text));
     }
     let mut rows = style.table([""; 8], 0..0);
     let mut header = vec![plan.key.clone()];

@@ -41,6 +41,8 @@ fn reading_cell(figure: Figure, reading: Option<Reading>) -> String {
     }
     if high > low {
         format!("{}\n{} … {}", text(figure, value), text(figure, low), text(figure, high))
+    } else if low.is_nan() {
+        format!("{}\nno interval", text(figure, value))
     } else {
         text(figure, value)
     }
@@ -57,22 +59,31 @@ fn difference_cell(figure: Figure, difference: &Estimate) -> String {
     }
 }
 
-/// Differences of percentiles and shares are in CSV and JSON.
-fn has_difference(figure: Figure) -> bool {
-    matches!(figure, Figure::Sessions(Statistic::Mean(_)) | Figure::CostPerHour)
+/// Whether differences to the first point are shown: of means, where there are some. Those of percentiles and shares of fleets
+/// are in CSV and JSON alone.
+fn has_difference(sweep: &Sweep, index: usize) -> bool {
+    let Some((_, figure)) = sweep.figures.get(index) else { return false };
+    let is_mean = match figure {
+        Figure::Sessions(statistic) => matches!(statistic, Statistic::Mean(_) | Statistic::TurnMean(_)),
+        Figure::InProgress | Figure::EndedPerHour | Figure::CostPerHour | Figure::WaitMean(_) => true,
+        Figure::WaitQuantile(..) | Figure::Utilisation(_) | Figure::TurnedAway(_) => false,
+    };
+    is_mean && sweep.points.iter().any(|point| point.cells.get(index).is_some_and(|cell| cell.against_first.is_some()))
 }
 
 /// "9 points, the same 1,000 sessions".
 fn about(sweep: &Sweep) -> String {
     let points = sweep.points.len();
+    let points = format!("{points} point{}", if points == 1 { "" } else { "s" });
     match &sweep.scenario.model.fleet {
         Some(fleet) => format!(
-            "{points} points of {}, on the same arrivals and draws",
-            watched_for(fleet.replications, fleet.horizon_s, fleet.warm_up_s)
+            "{points} of {}, on the same {}draws",
+            watched_for(fleet.replications, fleet.horizon_s, fleet.warm_up_s),
+            if sweep.keys.iter().any(|key| key.starts_with("fleet.arrivals")) { "" } else { "arrivals and " }
         ),
         None => {
             let sessions = sweep.points.first().map_or(0, |first| first.sessions);
-            format!("{points} points, the same {}", sessions_text(&sweep.scenario, sessions))
+            format!("{points}, the same {}", sessions_text(&sweep.scenario, sessions))
         }
     }
 }
@@ -82,6 +93,52 @@ fn why(unsettled: &Unsettled) -> String {
         Unsettled::Overloaded(why) => why.clone(),
         Unsettled::Grows(growth, full) => growth_of(growth, full.as_deref()),
     }
+}
+
+/// How the table is read.
+fn note(sweep: &Sweep) -> String {
+    let is_fleet = sweep.scenario.model.fleet.is_some();
+    let over = if is_fleet { " over replications" } else { "" };
+    let mut text = format!("Under each figure its 95 % interval{over}");
+    if (0..sweep.figures.len()).any(|index| has_difference(sweep, index)) {
+        let how = if is_fleet { "taken replication by replication" } else { "those of the same sessions" };
+        text += &format!("; differences to the first row are {how}");
+    }
+    let too_few =
+        sweep.points.iter().flat_map(|point| &point.cells).any(|cell| cell.reading.is_some_and(|r| r.too_few));
+    text += ". ?  undecided";
+    if too_few {
+        text += "; beside a percentile: too few sessions lie beyond it";
+    }
+    text + "."
+}
+
+/// What a reader of a fleet's figures has to know of its points.
+fn strains(sweep: &Sweep) -> Vec<String> {
+    let mut texts = Vec::new();
+    let all = sweep.points.len();
+    let worst = |of: fn(&SweepPoint) -> Option<&(String, f64)>| {
+        let strained: Vec<(&SweepPoint, &(String, f64))> =
+            sweep.points.iter().filter_map(|point| Some((point, of(point)?))).collect();
+        let worst = strained.iter().max_by(|a, b| a.1.1.total_cmp(&b.1.1)).copied();
+        worst.map(|(point, (name, share))| (strained.len(), point.name(), name.clone(), percent(*share)))
+    };
+    if let Some((points, at, name, share)) = worst(|point| point.turned_away.as_ref()) {
+        texts.push(format!(
+            "At {points} of the {all} points calls are turned away, at {at} {share} of those of {name}: sessions that go on \
+             without them are fast and cheap. `call_success` and `{name}.turned_away` say how many."
+        ));
+    }
+    if let Some((points, at, name, share)) = worst(|point| point.used_up.as_ref()) {
+        texts.push(format!(
+            "At {points} of the {all} points a place is busy nearly all of the time, at {at} {name} {share}: so close to its \
+             end a fleet settles slowly, and the figures may be those of one that still grows. A longer horizon tells."
+        ));
+    }
+    if all > 1 && sweep.points.first().is_some_and(|first| first.unsettled.is_some()) {
+        texts.push("The first point doesn't settle, so there are no differences to it.".to_owned());
+    }
+    texts
 }
 
 /// The grid as a table.
@@ -94,9 +151,9 @@ pub fn sweep_terminal(sweep: &Sweep, style: Style) -> String {
     let about = format!("{} · {}, seed {}", sweep.scenario.file, about(sweep), sweep.scenario.run.seed);
     let _ = writeln!(out, "{}\n", style.faint(&about));
     let mut header: Vec<String> = sweep.keys.clone();
-    for (name, figure) in &sweep.figures {
+    for (index, (name, _)) in sweep.figures.iter().enumerate() {
         header.push(name.clone());
-        if has_difference(*figure) {
+        if has_difference(sweep, index) {
             header.push("beyond the first".to_owned());
         }
     }
@@ -110,9 +167,9 @@ pub fn sweep_terminal(sweep: &Sweep, style: Style) -> String {
     }
     for point in &sweep.points {
         let mut row: Vec<String> = point.settings.iter().map(|(_, value)| value.trim_matches('"').to_owned()).collect();
-        for ((_, figure), cell) in sweep.figures.iter().zip(&point.cells) {
+        for (index, ((_, figure), cell)) in sweep.figures.iter().zip(&point.cells).enumerate() {
             row.push(reading_cell(*figure, cell.reading));
-            if has_difference(*figure) {
+            if has_difference(sweep, index) {
                 let difference = cell.against_first.as_ref();
                 row.push(difference.map_or_else(String::new, |difference| difference_cell(*figure, difference)));
             }
@@ -120,12 +177,7 @@ pub fn sweep_terminal(sweep: &Sweep, style: Style) -> String {
         grid.add_row(row);
     }
     let _ = writeln!(out, "{}", style.whole_words(grid));
-    let note = if sweep.scenario.model.fleet.is_some() {
-        "Under each figure its 95 % interval over replications; differences are taken replication by replication. ?  undecided."
-    } else {
-        "Under each figure its 95 % interval; differences are those of the same sessions. ?  undecided."
-    };
-    let _ = writeln!(out, "{}", style.faint(note));
+    let _ = writeln!(out, "{}", style.faint(&note(sweep)));
     let answered = |point: &SweepPoint| point.answered.unwrap_or(1.0);
     let broken: Vec<&SweepPoint> = sweep.points.iter().filter(|point| answered(point) < 1.0).collect();
     if let Some(worst) = broken.iter().min_by(|a, b| answered(a).total_cmp(&answered(b))) {
@@ -138,12 +190,15 @@ pub fn sweep_terminal(sweep: &Sweep, style: Style) -> String {
         );
         let _ = writeln!(out, "{}", style.warning(&text));
     }
+    for text in strains(sweep) {
+        let _ = writeln!(out, "{}", style.warning(&text));
+    }
     for point in &sweep.points {
         if let Some(unsettled) = &point.unsettled {
             let _ = writeln!(out, "{}", style.bad(&format!("At {}: {}", point.name(), why(unsettled))));
         }
     }
-    if let Some(wrong) = sweep.points.iter().find(|point| !point.checks_pass) {
+    if let Some(wrong) = sweep.points.iter().find(|point| point.checks_pass == Some(false)) {
         let text =
             format!("at {} a closed form DISAGREES with the simulation; `agent-sim check` shows which", wrong.name());
         let _ = writeln!(out, "{}", style.bad(&text));
@@ -157,10 +212,13 @@ struct Row<'a> {
     value: Option<f64>,
     low: Option<f64>,
     high: Option<f64>,
-    /// Mean difference to the first point, of the same sessions.
+    /// To the first point: of means, paired by session; of every figure of a fleet, paired by replication.
     difference: Option<f64>,
     difference_low: Option<f64>,
     difference_high: Option<f64>,
+    /// Whether too few sessions lie beyond the percentile.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    too_few_beyond: bool,
 }
 
 fn row<'a>(name: &'a str, cell: &SweepCell) -> Row<'a> {
@@ -174,6 +232,7 @@ fn row<'a>(name: &'a str, cell: &SweepCell) -> Row<'a> {
         difference: against_first.map(|difference| difference.value),
         difference_low: against_first.and_then(|difference| finite(difference.ci95[0])),
         difference_high: against_first.and_then(|difference| finite(difference.ci95[1])),
+        too_few_beyond: reading.is_some_and(|reading| reading.too_few),
     }
 }
 
@@ -184,7 +243,17 @@ fn row<'a>(name: &'a str, cell: &SweepCell) -> Row<'a> {
 pub fn sweep_csv(sweep: &Sweep) -> Result<String, csv::Error> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let mut header = sweep.keys.clone();
-    let columns = ["metric", "value", "low", "high", "difference", "difference_low", "difference_high"];
+    let columns = [
+        "metric",
+        "value",
+        "low",
+        "high",
+        "difference",
+        "difference_low",
+        "difference_high",
+        "too_few_beyond",
+        "unstable",
+    ];
     header.extend(columns.map(str::to_owned));
     writer.write_record(&header)?;
     for point in &sweep.points {
@@ -195,6 +264,8 @@ pub fn sweep_csv(sweep: &Sweep) -> Result<String, csv::Error> {
             record.push(row.metric.to_owned());
             let numbers = [row.value, row.low, row.high, row.difference, row.difference_low, row.difference_high];
             record.extend(numbers.map(|x| x.map_or_else(String::new, |x| x.to_string())));
+            record.push(row.too_few_beyond.to_string());
+            record.push(point.unsettled.as_ref().map_or_else(String::new, why));
             writer.write_record(&record)?;
         }
     }
@@ -214,7 +285,11 @@ struct SweepReport<'a> {
 struct PointReport<'a> {
     settings: std::collections::BTreeMap<&'a str, &'a str>,
     metrics: Vec<Row<'a>>,
-    checks_pass: bool,
+    /// Of a fleet, sessions that ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sessions: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checks_pass: Option<bool>,
     /// Of a fleet that doesn't settle, why.
     #[serde(skip_serializing_if = "Option::is_none")]
     unstable: Option<String>,
@@ -234,12 +309,17 @@ pub fn sweep_json(sweep: &Sweep) -> Result<String, serde_json::Error> {
         .map(|(point, settings)| PointReport {
             settings: settings.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect(),
             metrics: sweep.figures.iter().zip(&point.cells).map(|((name, _), cell)| row(name, cell)).collect(),
+            sessions: sweep.scenario.model.fleet.is_some().then_some(point.sessions),
             checks_pass: point.checks_pass,
             unstable: point.unsettled.as_ref().map(why),
         })
         .collect();
     let report = SweepReport {
-        head: Head::of("agent-sim.sweep/1", &sweep.scenario, sweep.points.first().map_or(0, |point| point.sessions)),
+        head: Head::of(
+            "agent-sim.sweep/1",
+            &sweep.scenario,
+            sweep.points.iter().map(|point| point.sessions).find(|sessions| *sessions > 0).unwrap_or(0),
+        ),
         price_sheet: PriceSheet::of(sweep.scenario.price_sheet()),
         points,
     };

@@ -8,6 +8,9 @@ use super::phase::{Batch, PhaseEnd, PhaseTotals, Workspace, enter_history, play_
 use super::servers::{Nobody, Servers};
 use super::{BreakerState, Session};
 
+/// Room for more calls than this isn't kept.
+const MOST_KEPT: usize = 64;
+
 /// A tool phase under way, or room for the next one: what it is written into is kept.
 #[derive(Debug)]
 pub struct OpenPhase<'m, S> {
@@ -199,7 +202,8 @@ impl<'m, S: rand::Rng> OpenPhase<'m, S> {
         if batch.is_over() {
             span.end_s = batch.from_s + batch.end.duration_s;
             self.tokens[index] = batch.end.result_tokens;
-            self.rooms.extend(self.running[index].take().map(Running::into_room));
+            let room = self.running[index].take().map(Running::into_room);
+            self.rooms.extend(room.filter(|room| room.capacity() <= MOST_KEPT));
             self.over(index, &phase.after);
         }
         room.count(index, before, totals);

@@ -6,7 +6,7 @@ use super::solve::{Kind, Unknown};
 use super::{Answer, Options, Progress, simulate};
 use crate::Error;
 use crate::scenario::Scenario;
-use crate::stats::{Bottleneck, FleetSummary, Goal, Reading, Verdict};
+use crate::stats::{Bottleneck, FleetSummary, Goal, Place, Reading, Verdict};
 
 /// One value of the key that was played.
 #[derive(Debug, Clone)]
@@ -21,6 +21,8 @@ pub struct Planned {
     pub busiest: Option<(Bottleneck, f64)>,
     /// Why there are no figures, where the fleet doesn't settle.
     pub unstable: Option<String>,
+    /// The place that turns away the largest share of its calls, with that share, where it is more than one in a hundred.
+    pub turned_away: Option<(Place, f64)>,
 }
 
 impl Planned {
@@ -156,7 +158,7 @@ impl<'a> Search<'a> {
                 let none = Verdict { got: None, ci95: [f64::NAN; 2], pass: false, undecided: false };
                 let goals = self.goals.iter().map(|_| (None, none)).collect();
                 let busiest = Some((Bottleneck::Station(load.place), load.needed / load.servers as f64));
-                Planned { text: text.to_owned(), x, goals, busiest, unstable: Some(why) }
+                Planned { text: text.to_owned(), x, goals, busiest, unstable: Some(why), turned_away: None }
             }
             Err(error) => return Err(error),
         };
@@ -237,8 +239,14 @@ fn planned(answer: &Answer, text: &str, x: f64, goals: &[Goal]) -> Planned {
         x,
         goals: goals.iter().map(judged).collect(),
         busiest: fleet.and_then(FleetSummary::bottleneck),
-        unstable: growth
-            .map(|growth| format!("unstable: sessions in progress grow by {} an hour", count(growth.per_hour.value))),
+        unstable: growth.map(|growth| {
+            let what = match growth.waiting_at {
+                Some(place) => format!("calls that wait for {}", place.name(&answer.scenario.places)),
+                None => "sessions in progress".to_owned(),
+            };
+            format!("unstable: {what} grow by {} an hour", count(growth.per_hour.value))
+        }),
+        turned_away: fleet.and_then(FleetSummary::turns_away),
     }
 }
 

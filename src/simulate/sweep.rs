@@ -7,7 +7,7 @@ use crate::Error;
 use crate::check;
 use crate::engine;
 use crate::scenario::Scenario;
-use crate::stats::{Estimate, Figure, Growth, Rate, Reading, Statistic};
+use crate::stats::{Estimate, Figure, FleetSummary, Growth, Place, Rate, Reading, Statistic};
 
 /// A grid of settings, played on the same sessions; of fleets on the same arrivals and draws.
 #[derive(Debug, Clone)]
@@ -33,10 +33,15 @@ pub struct SweepPoint {
     pub sessions: u64,
     /// The share of them that ended with their answer.
     pub answered: Option<f64>,
-    /// Whether every closed form that applies agrees.
-    pub checks_pass: bool,
+    /// Whether every closed form that applies agrees; nothing where nothing was played.
+    pub checks_pass: Option<bool>,
     /// Why there are no figures: a fleet that doesn't settle.
     pub unsettled: Option<Unsettled>,
+    /// Of a fleet, the place that turns away the largest share of its calls, where that is more than one in a hundred.
+    pub turned_away: Option<(String, f64)>,
+    /// Of a fleet, a place that is busy nearly all of the time, with that share: figures there may be those of one that still
+    /// grows.
+    pub used_up: Option<(String, f64)>,
 }
 
 /// A figure at one point.
@@ -74,8 +79,12 @@ impl Unsettled {
 impl SweepPoint {
     /// `session.turns=10, cache.lifetime=5m`.
     pub fn name(&self) -> String {
-        self.settings.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(", ")
+        name(&self.settings)
     }
+}
+
+fn name(settings: &[(String, String)]) -> String {
+    settings.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(", ")
 }
 
 type Settings = Vec<(String, String)>;
@@ -92,8 +101,20 @@ pub fn sweep(
     options: Options<'_>,
     progress: &dyn Progress,
 ) -> Result<Sweep, Error> {
-    let is_fleet = points.first().is_some_and(|(_, first)| first.model.fleet.is_some());
-    let (scenario, played) = if is_fleet {
+    let Some((_, first)) = points.first() else { return Err(Error::Sweep("the grid has no points".to_owned())) };
+    let is_fleet = first.model.fleet.is_some();
+    if let Some((settings, _)) = points.iter().find(|(_, scenario)| scenario.model.fleet.is_some() != is_fleet) {
+        let (what, other) = if is_fleet { ("is a fleet", "isn't") } else { ("isn't a fleet", "is one") };
+        return Err(Error::Sweep(format!(
+            "the first point {what}, and the one with {} {other}: sessions that share something aren't the same sessions",
+            name(settings)
+        )));
+    }
+    if is_fleet {
+        points.iter().try_for_each(|(_, scenario)| is_alike(first, scenario))?;
+    }
+    let scenario = first.clone();
+    let played = if is_fleet {
         fleets(points, &figures, options, progress)
     } else {
         singles(points, &figures, options, progress)
@@ -103,24 +124,14 @@ pub fn sweep(
     Ok(Sweep { scenario, keys, figures, points: played })
 }
 
-fn no_points() -> Error {
-    Error::Sweep("the grid has no points".to_owned())
-}
-
 fn singles(
     points: Vec<(Settings, Scenario)>,
     figures: &[(String, Figure)],
     options: Options<'_>,
     progress: &dyn Progress,
-) -> Result<(Scenario, Vec<SweepPoint>), Error> {
+) -> Result<Vec<SweepPoint>, Error> {
     let (mut first, mut played): (Option<Answer>, Vec<SweepPoint>) = (None, Vec::new());
     for (settings, mut scenario) in points {
-        if scenario.model.fleet.is_some() {
-            return Err(Error::Sweep(format!(
-                "some points are fleets, and the first isn't ({}): sessions that share something aren't the same sessions",
-                scenario.strategy
-            )));
-        }
         pair_with(&mut scenario, first.as_ref())?;
         let answer =
             engine::with_threads(options.threads, || play(scenario, progress, None)).map_err(Error::Threads)??;
@@ -139,14 +150,16 @@ fn singles(
             cells: figures.iter().map(cell).collect(),
             sessions: answer.summary.sessions,
             answered: answer.summary.rate(Rate::Answered).map(|rate| rate.value),
-            checks_pass: answer.checks.all_pass(),
+            checks_pass: Some(answer.checks.all_pass()),
             unsettled: None,
+            turned_away: None,
+            used_up: None,
         });
         if first.is_none() {
             first = Some(answer);
         }
     }
-    Ok((first.ok_or_else(no_points)?.scenario, played))
+    Ok(played)
 }
 
 fn fleets(
@@ -154,11 +167,9 @@ fn fleets(
     figures: &[(String, Figure)],
     options: Options<'_>,
     progress: &dyn Progress,
-) -> Result<(Scenario, Vec<SweepPoint>), Error> {
-    let (mut first, mut base): (Option<Scenario>, Option<Vec<Seen>>) = (None, None);
-    let mut played = Vec::new();
+) -> Result<Vec<SweepPoint>, Error> {
+    let (mut base, mut played): (Option<Vec<Seen>>, Vec<SweepPoint>) = (None, Vec::new());
     for (settings, scenario) in points {
-        is_alike(first.get_or_insert_with(|| scenario.clone()), &scenario)?;
         let way = FleetWay::play(String::new(), scenario, options, progress)?;
         let seen: Vec<Seen> = figures.iter().map(|(name, _)| Seen::of(name, &way)).collect();
         let against = base.as_ref().unwrap_or(&seen);
@@ -168,15 +179,21 @@ fn fleets(
             expected: None,
         };
         let answer = way.answer.as_ref().ok();
+        let named = |strain: fn(&FleetSummary) -> Option<(Place, f64)>| {
+            let (answer, fleet) = way.settled()?;
+            strain(&fleet.summary).map(|(place, share)| (place.name(&answer.scenario.places).to_owned(), share))
+        };
         played.push(SweepPoint {
             settings,
             cells: seen.iter().zip(against).map(cell).collect(),
             sessions: answer.map_or(0, |answer| answer.summary.sessions),
             answered: way.settled().and_then(|(answer, _)| answer.summary.rate(Rate::Answered)).map(|rate| rate.value),
-            checks_pass: answer.is_none_or(|answer| answer.checks.all_pass()),
+            checks_pass: answer.map(|answer| answer.checks.all_pass()),
             unsettled: Unsettled::of(&way),
+            turned_away: named(FleetSummary::turns_away),
+            used_up: named(FleetSummary::used_up),
         });
         base.get_or_insert(seen);
     }
-    Ok((first.ok_or_else(no_points)?, played))
+    Ok(played)
 }

@@ -87,6 +87,14 @@ impl Figure {
         }
         match Statistic::parse(name) {
             Ok(_) => Err(StatisticError::DoesNotApply(name.to_owned(), "can't be asked for")),
+            Err(StatisticError::Unknown { name, .. }) if is_of_queue(&name, model, tools) => {
+                let what = if name.starts_with("model.") {
+                    "can't be asked for: only `concurrent` of [fleet.limits] makes calls of the model wait"
+                } else {
+                    "can't be asked for: the tool has no `capacity`"
+                };
+                Err(StatisticError::DoesNotApply(name, what))
+            }
             Err(StatisticError::Unknown { name, nearest }) => {
                 let names = all.iter().map(|figure| figure.name(tools));
                 let scored = names.map(|known| (strsim::jaro_winkler(&known, &name), known));
@@ -174,6 +182,13 @@ impl Figure {
         };
         Some(value).filter(|value| value.is_finite())
     }
+}
+
+/// Whether it is a figure of the queue of one of the places.
+fn is_of_queue(name: &str, model: &Model, tools: &[String]) -> bool {
+    let of_place = |place: Place| name.strip_prefix(place.name(tools)).and_then(|rest| rest.strip_prefix('.'));
+    let mut endings = Place::all(model).into_iter().filter_map(of_place);
+    endings.any(|ending| ending == "utilisation" || ending.starts_with("wait_s."))
 }
 
 fn waits_at(model: &Model, place: Place) -> bool {

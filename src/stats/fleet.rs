@@ -3,13 +3,14 @@
 
 use std::ops::Range;
 
+use super::growth::{Growth, SATURATED, growth};
 use super::metric::{Metric, Rate};
 use super::moments::{Estimate, Moments};
 use super::nodes::NodeSummary;
 use super::quantile::{QUANTILES, QuantileEstimate, quantile_ranks};
 use super::sample::Sample;
 use super::summary::{MetricSummary, Summary, TurnMetric};
-use crate::engine::{LimitKind, LimitRecord, PIECES, Replication, StationRecord, Tally, Waits};
+use crate::engine::{LimitKind, LimitRecord, PIECES, Replication, StationRecord, Waits};
 use crate::model::{Fleet, Model};
 
 /// What a station or limit is about.
@@ -154,17 +155,6 @@ impl Bottleneck {
     }
 }
 
-/// A fleet that doesn't settle.
-#[derive(Debug, Clone)]
-pub struct Growth {
-    /// By how many the sessions in progress grow, an hour, over the last half of the time that was watched.
-    pub per_hour: Estimate,
-    /// What is used up all the time. Where nothing is, the fleet may only not have settled yet.
-    pub saturated: Option<Bottleneck>,
-    /// Whether a replication was given up for it.
-    pub given_up: bool,
-}
-
 /// A fleet in numbers.
 #[derive(Debug, Clone)]
 pub struct FleetSummary {
@@ -206,7 +196,7 @@ pub struct FleetSummary {
 }
 
 /// What a number over replications comes to.
-fn over(values: impl Iterator<Item = f64>) -> Estimate {
+pub(super) fn over(values: impl Iterator<Item = f64>) -> Estimate {
     Moments::of(&values.filter(|x| x.is_finite()).collect::<Vec<f64>>()).estimate()
 }
 
@@ -333,10 +323,7 @@ impl FleetSummary {
         };
         let limits: Vec<LimitSummary> = (0..limits).filter_map(|index| limit(index, fleet, replications)).collect();
         let busiest = bottleneck(&stations, &limits);
-        // where requests are turned away at last, a queue doesn't grow for ever
-        let has_end = |place: Place| stations.iter().any(|station| station.place == place && station.places.is_some());
-        let has_end = matches!(busiest, Some((Bottleneck::Station(place), _)) if has_end(place));
-        let growth = growth(fleet, replications, busiest, has_end);
+        let growth = growth(fleet, replications, busiest, &stations);
         Self {
             replications: replications.len() as u64,
             horizon_s: fleet.horizon_s,
@@ -385,6 +372,12 @@ impl FleetSummary {
         let (what, used) = self.bottleneck().filter(|(_, used)| self.is_steady && *used > SATURATED)?;
         let Bottleneck::Station(place) = what else { return None };
         self.station(place).filter(|station| station.places.is_none()).map(|_| (place, used))
+    }
+
+    /// The place that turns away the largest share of what comes to it, with that share; nothing below one in a hundred.
+    pub fn turns_away(&self) -> Option<(Place, f64)> {
+        let all = self.stations.iter().map(|station| (station.place, station.turned_away.value));
+        all.filter(|(_, share)| *share > 0.01).max_by(|a, b| a.1.total_cmp(&b.1))
     }
 
     /// The station of a place.
@@ -476,70 +469,6 @@ fn peak(pieces: Range<usize>, of: impl Fn(usize) -> Estimate) -> Estimate {
     let none = Estimate { value: 0.0, se: 0.0, ci95: [0.0; 2] };
     pieces.map(of).max_by(|a, b| a.value.total_cmp(&b.value)).unwrap_or(none)
 }
-
-/// The slope of values that are one step apart (least squares), a step.
-fn slope(values: &[f64]) -> f64 {
-    let n = values.len() as f64;
-    let (middle, mean) = ((n - 1.0) / 2.0, values.iter().sum::<f64>() / n);
-    let (mut xy, mut xx) = (0.0, 0.0);
-    for (index, value) in values.iter().enumerate() {
-        let x = index as f64 - middle;
-        xy += x * (value - mean);
-        xx += x * x;
-    }
-    xy / xx
-}
-
-/// Whether the sessions in progress surely grow over the last half of the time that is counted, and by no small part of
-/// what they are, though as many arrive as before.
-fn growth(
-    fleet: &Fleet,
-    replications: &[Replication<Sample>],
-    busiest: Option<(Bottleneck, f64)>,
-    has_end: bool,
-) -> Option<Growth> {
-    let given_up = replications.iter().any(|r| r.given_up_s.is_some());
-    let saturated = busiest.filter(|(_, used)| *used > SATURATED).map(|(what, _)| what);
-    if given_up {
-        let since_begin =
-            |r: &Replication<Sample>| r.in_progress.level as f64 * 3600.0 / r.given_up_s.unwrap_or(fleet.horizon_s);
-        return Some(Growth { per_hour: over(replications.iter().map(since_begin)), saturated, given_up });
-    }
-    let half_s = f64::midpoint(fleet.horizon_s, fleet.warm_up_s);
-    let goes_wrong = fleet.outages.iter().any(|outage| outage.until_s > half_s && outage.from_s < fleet.horizon_s);
-    if !fleet.arrivals.is_steady() || goes_wrong {
-        return None;
-    }
-    // what is used up all the time, while surely more comes than goes, isn't only busy
-    let excess = over(replications.iter().map(|r| {
-        let from = (half_s / r.piece_s).ceil() as usize;
-        let sum = |tally: &Tally| tally.pieces.iter().skip(from).map(|count| f64::from(*count)).sum::<f64>();
-        (sum(&r.arrived) - sum(&r.ended)) * 3600.0 / (fleet.horizon_s - from as f64 * r.piece_s)
-    }));
-    if saturated.is_some() && !has_end && excess.ci95[0] > 0.0 {
-        return Some(Growth { per_hour: excess, saturated, given_up });
-    }
-    let levels = |r: &Replication<Sample>| -> Vec<f64> {
-        let from = (half_s / r.piece_s).ceil() as usize;
-        r.in_progress.pieces_s.get(from..PIECES - 1).unwrap_or_default().iter().map(|area| area / r.piece_s).collect()
-    };
-    let all: Vec<Vec<f64>> = replications.iter().map(levels).filter(|levels| levels.len() > 2).collect();
-    let per_hour = over(all.iter().zip(replications).map(|(levels, r)| slope(levels) * 3600.0 / r.piece_s));
-    let level = over(all.iter().map(|levels| levels.iter().sum::<f64>() / levels.len() as f64)).value;
-    let risen = per_hour.value * (fleet.horizon_s - half_s) / 3600.0;
-    // one replication has no interval: then the size alone decides
-    let surely = per_hour.ci95[0] > 0.0 || (replications.len() == 1 && level > FEW_IN_PROGRESS);
-    (surely && risen > GROWN * level).then_some(Growth { per_hour, saturated, given_up })
-}
-
-/// A station whose servers are busy for so large a share of the time can't do what is asked of it.
-const SATURATED: f64 = 0.98;
-
-/// With fewer sessions in progress than this chance alone moves them by a fifth.
-const FEW_IN_PROGRESS: f64 = 400.0;
-
-/// A fleet whose sessions in progress grow by more than this share of them over half of the time isn't settled.
-const GROWN: f64 = 0.2;
 
 fn series(model: &Model, stations: &[StationSummary], replications: &[Replication<Sample>]) -> Vec<Series> {
     let pieces = |of: &dyn Fn(&Replication<Sample>, usize) -> f64| -> Vec<Option<Estimate>> {

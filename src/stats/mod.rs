@@ -10,6 +10,7 @@
 mod about;
 mod figure;
 mod fleet;
+mod growth;
 mod histogram;
 mod metric;
 mod moments;
@@ -27,9 +28,8 @@ mod threshold;
 mod watched;
 
 pub use figure::Figure;
-pub use fleet::{
-    Bottleneck, FleetSummary, Growth, LimitSummary, Place, Series, SeriesKind, StationSummary, fleet_sessions,
-};
+pub use fleet::{Bottleneck, FleetSummary, LimitSummary, Place, Series, SeriesKind, StationSummary, fleet_sessions};
+pub use growth::Growth;
 pub use histogram::{differ_by_magnitudes, steps};
 pub use metric::{Metric, Quantity, Rate, Unit};
 pub use moments::{Covariance, Estimate, Moments, half_width, normal_score};

@@ -703,7 +703,7 @@ fn a_grid_of_settings() {
     let lines: Vec<&str> = csv.lines().collect();
     assert_eq!(
         lines[0],
-        "session.turns,cache.lifetime,metric,value,low,high,difference,difference_low,difference_high"
+        "session.turns,cache.lifetime,metric,value,low,high,difference,difference_low,difference_high,too_few_beyond,unstable"
     );
     assert_eq!(lines.len(), 1 + 8);
     assert!(lines[7].starts_with("50,5m,cost_usd.mean,0.8538"), "{csv}");
@@ -795,13 +795,42 @@ fn a_grid_of_fleets() {
     let map = std::fs::read_to_string(folder.path().join("sweep-search.utilisation.svg")).unwrap();
     assert!(map.contains("by fleet.arrivals.poisson.per_hour and tools.search.capacity"), "{map}");
     for (args, said) in [
-        (&["--over", "fleet.horizon=4h,6h"][..], "are watched differently"),
+        (&["--over", "fleet.horizon=4h,6h"][..], "can't change `fleet.horizon`"),
         (&["--over", "session.turns=5,6", "--metric", "serch.utilisation"], "did you mean `search.utilisation`"),
+        (&["--over", "session.turns=5,6", "--metric", "model.utilisation"], "only `concurrent`"),
+        (&["--over", "tools.search.capacity=5,off", "--metric", "calender.wait_s.mean"], "there is no metric"),
     ] {
         let output = agent_sim(&[&["sweep", "scenarios/fleet.toml"][..], &set, args].concat());
         assert_eq!(output.status.code(), Some(2), "{args:?}");
         assert!(err(&output).contains(said), "{args:?}: {}", err(&output));
     }
+    // where nothing settles
+    let over = ["--over", "tools.search.capacity=1,2"];
+    let output = agent_sim(&[&["sweep", "scenarios/fleet.toml"][..], &set, &over, &["-o", path]].concat());
+    assert_eq!(output.status.code(), Some(1));
+    assert!(out(&output).contains("The first point doesn't settle"), "{}", out(&output));
+    let csv = std::fs::read_to_string(folder.path().join("sweep.csv")).unwrap();
+    assert_eq!(csv.matches("the fleet is unstable").count(), 6, "{csv}");
+    // a fleet without prices is asked for what it has
+    let output = agent_sim(&["sweep", "scenarios/outage.toml", "--over", "strategy=base,no-retries", set[0], set[1]]);
+    assert!(output.status.success(), "{}", err(&output));
+    assert!(out(&output).contains("latency_s.p99") && !out(&output).contains("cost_usd"), "{}", out(&output));
+    // sessions that are turned away make a fleet fast
+    let crowded = ["--over", "tools.search.capacity=4,40", "--set", "tools.search.queue=0", "--chart", "lines"];
+    let output = agent_sim(&[&["sweep", "scenarios/fleet.toml"][..], &set, &crowded].concat());
+    assert!(out(&output).contains("At 1 of the 2 points calls are turned away"), "{}", out(&output));
+    // what a file's name can't hold
+    let named = folder.path().join("slash.toml");
+    std::fs::write(
+        &named,
+        "model.first_token = \"1s\"\nsession.turns = 2\n[[tools]]\nname = \"a/b\"\nlatency = \"1s\"\ncapacity = 2\n[fleet]\n\
+         arrivals = { poisson = { per_hour = 60 } }\nreplications = 2\n[strategies.alone]\nsession.turns = 3\n",
+    )
+    .unwrap();
+    let named = named.to_str().unwrap();
+    let figure = ["--metric", "a/b.utilisation", "-o", path];
+    let output = agent_sim(&[&["sweep", named, "--over", "session.turns=2,3"][..], &figure].concat());
+    assert!(output.status.success() && folder.path().join("sweep-a_b.utilisation.svg").exists(), "{}", err(&output));
 }
 
 #[test]

@@ -821,3 +821,58 @@ fn a_request_that_nobody_waits_for_is_executed_and_no_wait() {
     let station = &answer(scenario).fleet.unwrap().replications[0].stations[1];
     assert_eq!((station.came.all, station.served.all), (3, 3));
 }
+
+#[test]
+fn a_queue_that_nobody_waits_for_any_more_grows_nevertheless() {
+    // 1,740 calls an hour of two seconds each are nearly all that one server can do; tried twice they are far more. Sessions
+    // give up after ten seconds and don't pile up; the calls that they leave behind do.
+    let text = "model.first_token = \"1s\"\nsession.turns = 4\n[[tools]]\nname = \"search\"\n\
+                latency = { exponential = { mean = \"2s\" } }\ntimeout = \"10s\"\ncapacity = 1\n\
+                retry = { attempts = 2, base = \"1s\", jitter = \"none\" }\n[fleet]\n\
+                arrivals = { poisson = { per_hour = 580 } }\nhorizon = \"3h\"\nwarm_up = \"30m\"\nreplications = 4";
+    let answered = answer(scenario(text));
+    let growth = summary(&answered).growth.clone().unwrap();
+    assert_eq!(growth.waiting_at, Some(Place::Tool(0)));
+    assert_eq!(growth.saturated, Some(Bottleneck::Station(Place::Tool(0))));
+    // two attempts of each call come, 1,800 an hour are served
+    assert!(
+        (growth.per_hour.value - (2.0 * 1_740.0 - 1_800.0)).abs() < 4.0 * growth.per_hour.se.max(20.0),
+        "{growth:?}"
+    );
+    assert!(answered.summary.metrics.is_empty());
+    let told = agent_sim::report::growth_text(&answered, &growth);
+    assert!(told.starts_with("unstable: calls that wait for search grow by 1,"), "{told}");
+    // places to wait that come to an end don't grow, nor does what is only busy
+    for settles in ["tools.search.queue=20", "tools.search.capacity=2", "fleet.arrivals.poisson.per_hour=250"] {
+        assert!(summary(&answer(scenario_with(text, &[settles]))).growth.is_none(), "{settles}");
+    }
+}
+
+#[test]
+fn a_plan_tells_of_calls_that_are_turned_away() {
+    let text = "model.first_token = \"1s\"\nsession.turns = 8\n[[tools]]\nname = \"search\"\nlatency = \"2s\"\ncapacity = 1\n\
+                queue = 0\n[fleet]\narrivals = { poisson = { per_hour = 400 } }\nhorizon = \"2h\"\nreplications = 3";
+    let planned = |goals: &[&str]| {
+        let base = scenario(text);
+        let goals = goals.iter().map(|goal| Goal::parse(goal, &base.model, &base.tools).unwrap()).collect();
+        let load = |value: &str| Ok(scenario_with(text, &[&format!("tools.search.capacity={value}")]));
+        let unknown = agent_sim::simulate::Unknown {
+            key: "tools.search.capacity".to_owned(),
+            kind: agent_sim::simulate::Kind::Whole,
+            low: 1.0,
+            high: 12.0,
+        };
+        let planned = plan(&unknown, goals, &load, Options::default(), &Silent).unwrap();
+        let told = agent_sim::report::plan_terminal(&planned, agent_sim::report::Style::PLAIN);
+        (planned.found, told)
+    };
+    let (found, told) = planned(&["latency_s.p99 <= 60"]);
+    assert_eq!(found, Found::Everywhere);
+    assert!(
+        told.contains("of the calls of search are turned away") && told.contains("search.turned_away <= 0.01"),
+        "{told}"
+    );
+    let (found, told) = planned(&["latency_s.p99 <= 60", "search.turned_away <= 0.01"]);
+    assert!(matches!(found, Found::Least { .. }), "{found:?}");
+    assert!(!told.contains("sessions that go on without them"), "{told}");
+}

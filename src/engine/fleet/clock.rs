@@ -75,6 +75,7 @@ impl<T: Copy> Agenda<T> {
         if at_ns <= self.now_ns {
             return self.now.push_back(what);
         }
+        debug_assert!(self.chained.is_none());
         self.chained = Some((self.numbered(at_ns, 0), what));
     }
 

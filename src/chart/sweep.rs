@@ -110,6 +110,11 @@ impl Chart for SweepLines {
                 });
             }
         }
-        legend(&mut chart, SeriesLabelPosition::UpperLeft)
+        // on the side where the curves are lower
+        let middle = f64::midpoint(left, right);
+        let highest = |on_left: bool| points().filter(|p| (p.0 <= middle) == on_left).map(|p| p.3).fold(0.0, f64::max);
+        let is_falling = highest(true) > highest(false);
+        let side = if is_falling { SeriesLabelPosition::UpperRight } else { SeriesLabelPosition::UpperLeft };
+        legend(&mut chart, side)
     }
 }

@@ -125,6 +125,9 @@ impl SweepCommand {
         };
         let mut figures = Vec::new();
         for name in names {
+            if figures.iter().any(|(known, _)| known == name) {
+                continue;
+            }
             let figure = figure(name, &scenarios).map_err(|error| Error::Sweep(error.to_string()))?;
             figures.push((name.to_owned(), figure));
         }

@@ -80,14 +80,17 @@ pub fn fleets_terminal(comparison: &FleetComparison, style: Style) -> String {
         }
     }
     let base = comparison.ways.first().map_or("", |way| way.name.as_str());
-    let mut rows = style.table(["", "", "", ""], 2..3);
-    rows.set_header(["", "way", "", &format!("beyond {base}")]);
-    for line in lines(comparison) {
-        rows.add_row(line);
+    let lines = lines(comparison);
+    if !lines.is_empty() {
+        let mut rows = style.table(["", "", "", ""], 2..3);
+        rows.set_header(["", "way", "", &format!("beyond {base}")]);
+        for line in lines {
+            rows.add_row(line);
+        }
+        let _ = writeln!(out, "{}", style.whole_words(rows));
+        let note = "Differences with their 95 % intervals, replication by replication; those of shares are in percentage points. ?  zero lies within: undecided; beside a percentile: too few sessions beyond it.";
+        let _ = writeln!(out, "{}", style.faint(note));
     }
-    let _ = writeln!(out, "{}", style.whole_words(rows));
-    let note = "Differences with their 95 % intervals, replication by replication; those of shares are in percentage points. ?  zero lies within: undecided; beside a percentile: too few sessions beyond it.";
-    let _ = writeln!(out, "{}", style.faint(note));
     for way in &comparison.ways {
         let text = way.answer.as_ref().ok().and_then(unanswered_text);
         if let Some(text) = text {

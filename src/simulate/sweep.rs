@@ -60,7 +60,7 @@ pub struct SweepCell {
 pub enum Unsettled {
     /// More work is sure to come than can be done: what is told before such a fleet is played.
     Overloaded(String),
-    /// Its sessions in progress grow; and the name of what is used up.
+    /// It grows; and the name of what is used up.
     Grows(Growth, Option<String>),
 }
 

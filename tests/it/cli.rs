@@ -214,6 +214,11 @@ fn fleets_that_cant_be_answered_say_why() {
     let (code, text) = said(&["run", "scenarios/fleet.toml", "--set", "tools.search.capacity=3"]);
     assert_eq!(code, Some(1));
     assert!(text.contains("unstable") && text.contains("4 servers"), "{text}");
+    // where no way settles there is no table
+    let fleet = "scenarios/fleet.toml";
+    let compared = agent_sim(&["compare", fleet, fleet, "--set", "tools.search.capacity=1"]);
+    assert_eq!(compared.status.code(), Some(1));
+    assert!(out(&compared).contains("the fleet is unstable") && !out(&compared).contains("beyond"));
     for command in [
         &["levers", "scenarios/fleet.toml"][..],
         &["budget", "scenarios/fleet.toml"],
@@ -811,6 +816,11 @@ fn a_grid_of_fleets() {
     assert!(out(&output).contains("The first point doesn't settle"), "{}", out(&output));
     let csv = std::fs::read_to_string(folder.path().join("sweep.csv")).unwrap();
     assert_eq!(csv.matches("the fleet is unstable").count(), 6, "{csv}");
+    // asked for twice, shown once
+    let twice =
+        ["--over", "tools.search.capacity=6", "--metric", "answered", "--metric", "answered", "--format", "csv"];
+    let output = agent_sim(&[&["sweep", "scenarios/fleet.toml"][..], &set, &twice].concat());
+    assert_eq!(out(&output).lines().count(), 2, "{}", out(&output));
     // a fleet without prices is asked for what it has
     let output = agent_sim(&["sweep", "scenarios/outage.toml", "--over", "strategy=base,no-retries", set[0], set[1]]);
     assert!(output.status.success(), "{}", err(&output));

@@ -9,7 +9,7 @@ use super::format::{seconds, whole};
 use super::json::{Object, RateReport};
 use super::wording::{share_with_interval, with_interval};
 use crate::scenario::TierInfo;
-use crate::simulate::Answer;
+use crate::simulate::{Answer, Unsettled};
 use crate::stats::{
     Estimate, FleetSummary, Growth, LimitSummary, Place, Rate, Series, SeriesKind, StationSummary, Unit, quantile_name,
 };
@@ -45,8 +45,16 @@ pub fn growth_text(answer: &Answer, growth: &Growth) -> String {
     growth_of(growth, growth.saturated.map(|what| what.name(&answer.scenario.places)))
 }
 
+/// Why a fleet has no figures.
+pub(super) fn unsettled_text(unsettled: &Unsettled) -> String {
+    match unsettled {
+        Unsettled::Overloaded(why) => why.clone(),
+        Unsettled::Grows(growth, full) => growth_of(growth, full.as_deref()),
+    }
+}
+
 /// The same with the name of what is used up.
-pub(super) fn growth_of(growth: &Growth, saturated: Option<&str>) -> String {
+fn growth_of(growth: &Growth, saturated: Option<&str>) -> String {
     let per_hour = &growth.per_hour;
     let what = match (growth.waiting_at, saturated) {
         (Some(_), Some(name)) => format!("calls that wait for {name}"),

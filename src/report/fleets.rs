@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use super::Style;
-use super::fleet::{growth_text, unanswered_text, watched};
+use super::fleet::{unanswered_text, unsettled_text, watched};
 use super::head::{Head, PriceSheet};
 use super::markdown::escape;
 use super::plan::figure_shown;
@@ -14,13 +14,7 @@ use crate::stats::{Estimate, Reading, is_decided};
 
 /// Why a way has no figures.
 pub(super) fn unstable(way: &FleetWay) -> Option<String> {
-    match &way.answer {
-        Err(why) => Some(why.clone()),
-        Ok(answer) => {
-            let growth = answer.fleet.as_ref()?.summary.growth.as_ref()?;
-            Some(growth_text(answer, growth))
-        }
-    }
+    way.unsettled().map(|unsettled| unsettled_text(&unsettled))
 }
 
 fn signed(row: &FleetRow, x: f64) -> String {

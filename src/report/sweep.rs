@@ -5,12 +5,12 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use super::Style;
-use super::fleet::{growth_of, watched_for};
+use super::fleet::{unsettled_text, watched_for};
 use super::format::{number, percent};
 use super::head::{Head, PriceSheet};
 use super::plan::figure_shown;
 use super::wording::{sessions_text, value};
-use crate::simulate::{Sweep, SweepCell, SweepPoint, Unsettled};
+use crate::simulate::{Sweep, SweepCell, SweepPoint};
 use crate::stats::{Estimate, Figure, Reading, Statistic, Unit, is_decided};
 
 /// A figure with its unit, where it has one.
@@ -85,13 +85,6 @@ fn about(sweep: &Sweep) -> String {
             let sessions = sweep.points.first().map_or(0, |first| first.sessions);
             format!("{points}, the same {}", sessions_text(&sweep.scenario, sessions))
         }
-    }
-}
-
-fn why(unsettled: &Unsettled) -> String {
-    match unsettled {
-        Unsettled::Overloaded(why) => why.clone(),
-        Unsettled::Grows(growth, full) => growth_of(growth, full.as_deref()),
     }
 }
 
@@ -195,7 +188,7 @@ pub fn sweep_terminal(sweep: &Sweep, style: Style) -> String {
     }
     for point in &sweep.points {
         if let Some(unsettled) = &point.unsettled {
-            let _ = writeln!(out, "{}", style.bad(&format!("At {}: {}", point.name(), why(unsettled))));
+            let _ = writeln!(out, "{}", style.bad(&format!("At {}: {}", point.name(), unsettled_text(unsettled))));
         }
     }
     if let Some(wrong) = sweep.points.iter().find(|point| point.checks_pass == Some(false)) {
@@ -265,7 +258,7 @@ pub fn sweep_csv(sweep: &Sweep) -> Result<String, csv::Error> {
             let numbers = [row.value, row.low, row.high, row.difference, row.difference_low, row.difference_high];
             record.extend(numbers.map(|x| x.map_or_else(String::new, |x| x.to_string())));
             record.push(row.too_few_beyond.to_string());
-            record.push(point.unsettled.as_ref().map_or_else(String::new, why));
+            record.push(point.unsettled.as_ref().map_or_else(String::new, unsettled_text));
             writer.write_record(&record)?;
         }
     }
@@ -311,7 +304,7 @@ pub fn sweep_json(sweep: &Sweep) -> Result<String, serde_json::Error> {
             metrics: sweep.figures.iter().zip(&point.cells).map(|((name, _), cell)| row(name, cell)).collect(),
             sessions: sweep.scenario.model.fleet.is_some().then_some(point.sessions),
             checks_pass: point.checks_pass,
-            unstable: point.unsettled.as_ref().map(why),
+            unstable: point.unsettled.as_ref().map(unsettled_text),
         })
         .collect();
     let report = SweepReport {

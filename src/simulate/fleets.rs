@@ -3,7 +3,7 @@
 use super::{Answer, FleetAnswer, Options, Progress, simulate};
 use crate::Error;
 use crate::scenario::Scenario;
-use crate::stats::{Estimate, Figure, Moments, Reading};
+use crate::stats::{Estimate, Figure, Growth, Moments, Reading};
 
 /// One way of running a fleet.
 #[derive(Debug, Clone)]
@@ -12,6 +12,15 @@ pub struct FleetWay {
     pub name: String,
     /// What it came to, or why it doesn't settle.
     pub answer: Result<Answer, String>,
+}
+
+/// Why a fleet has no figures.
+#[derive(Debug, Clone)]
+pub enum Unsettled {
+    /// More work is sure to come than can be done: what is told before such a fleet is played.
+    Overloaded(String),
+    /// It grows; and the name of what is used up.
+    Grows(Growth, Option<String>),
 }
 
 impl FleetWay {
@@ -28,6 +37,17 @@ impl FleetWay {
             Err(error) => return Err(error),
         };
         Ok(Self { name, answer })
+    }
+
+    /// Why it doesn't settle, where it doesn't.
+    pub fn unsettled(&self) -> Option<Unsettled> {
+        let answer = match &self.answer {
+            Ok(answer) => answer,
+            Err(why) => return Some(Unsettled::Overloaded(why.clone())),
+        };
+        let growth = answer.fleet.as_ref()?.summary.growth.clone()?;
+        let full = growth.saturated.map(|what| what.name(&answer.scenario.places).to_owned());
+        Some(Unsettled::Grows(growth, full))
     }
 
     /// What it came to, where it settles.

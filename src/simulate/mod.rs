@@ -22,12 +22,12 @@ pub use budgets::{BudgetRow, IN_FLIGHT, InFlight, Needed, OutputRow, Sizing, siz
 pub use compare::{COMPARED_QUANTILES, Comparison, Pair, compare};
 use fleet::answer_fleet;
 pub use fleet::{FleetAnswer, Overload};
-pub use fleets::{FleetComparison, FleetRow, FleetWay, compare_fleets};
+pub use fleets::{FleetComparison, FleetRow, FleetWay, Unsettled, compare_fleets};
 pub use in_flight::InFlightRow;
 pub use levers::{Effect, Pulled, RANKED_QUANTILE, Ranking, levers};
 pub use plan::{Found, Plan, Planned, plan, plan_list};
 pub use solve::{Crossing, Kind, Load, Point, Solution, Unknown, solve};
-pub use sweep::{Sweep, SweepCell, SweepPoint, Unsettled, sweep};
+pub use sweep::{Sweep, SweepCell, SweepPoint, sweep};
 
 /// Hears how far a run is.
 pub trait Progress: Sync {

@@ -1,13 +1,13 @@
 //! A grid of settings on the same sessions, or of fleets on the same arrivals and draws.
 
 use super::compare::{pair_with, paired};
-use super::fleets::{FleetWay, Seen, is_alike};
+use super::fleets::{FleetWay, Seen, Unsettled, is_alike};
 use super::{Answer, Options, Progress, play};
 use crate::Error;
 use crate::check;
 use crate::engine;
 use crate::scenario::Scenario;
-use crate::stats::{Estimate, Figure, FleetSummary, Growth, Place, Rate, Reading, Statistic};
+use crate::stats::{Estimate, Figure, FleetSummary, Place, Rate, Reading, Statistic};
 
 /// A grid of settings, played on the same sessions; of fleets on the same arrivals and draws.
 #[derive(Debug, Clone)]
@@ -53,27 +53,6 @@ pub struct SweepCell {
     pub against_first: Option<Estimate>,
     /// What it should be by a closed form, where one applies.
     pub expected: Option<f64>,
-}
-
-/// Why a fleet has no figures.
-#[derive(Debug, Clone)]
-pub enum Unsettled {
-    /// More work is sure to come than can be done: what is told before such a fleet is played.
-    Overloaded(String),
-    /// It grows; and the name of what is used up.
-    Grows(Growth, Option<String>),
-}
-
-impl Unsettled {
-    fn of(way: &FleetWay) -> Option<Self> {
-        let answer = match &way.answer {
-            Ok(answer) => answer,
-            Err(why) => return Some(Self::Overloaded(why.clone())),
-        };
-        let growth = answer.fleet.as_ref()?.summary.growth.clone()?;
-        let full = growth.saturated.map(|what| what.name(&answer.scenario.places).to_owned());
-        Some(Self::Grows(growth, full))
-    }
 }
 
 impl SweepPoint {
@@ -189,7 +168,7 @@ fn fleets(
             sessions: answer.map_or(0, |answer| answer.summary.sessions),
             answered: way.settled().and_then(|(answer, _)| answer.summary.rate(Rate::Answered)).map(|rate| rate.value),
             checks_pass: answer.map(|answer| answer.checks.all_pass()),
-            unsettled: Unsettled::of(&way),
+            unsettled: way.unsettled(),
             turned_away: named(FleetSummary::turns_away),
             used_up: named(FleetSummary::used_up),
         });

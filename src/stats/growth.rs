@@ -121,13 +121,13 @@ fn waiting(station: &StationSummary, replications: &[Replication<Sample>], half:
     if !is_full {
         return None;
     }
-    let here = |r: &Replication<Sample>| r.stations.get(station.place.index()).cloned();
-    let excess = |r: &Replication<Sample>, s: &StationRecord| {
+    let here = || replications.iter().filter_map(|r| Some((r, r.stations.get(station.place.index())?)));
+    let excess = |(r, s): (&Replication<Sample>, &StationRecord)| {
         let gone = [&s.turned_away, &s.down, &s.left, &s.served].map(|tally| half.sum(r, tally));
         half.per_hour(r, half.sum(r, &s.came) - gone.iter().sum::<f64>())
     };
-    let per_hour = over(replications.iter().filter_map(|r| Some(excess(r, &here(r)?))));
-    let levels = replications.iter().filter_map(|r| Some(half.levels(r, &here(r)?.waiting.pieces_s)));
+    let per_hour = over(here().map(excess));
+    let levels = here().map(|(r, s)| half.levels(r, &s.waiting.pieces_s));
     let level = over(levels.map(|levels| levels.iter().sum::<f64>() / levels.len() as f64)).value;
     let risen = per_hour.value * (half.until_s - half.from_s) / 3600.0;
     let surely = per_hour.ci95[0] > 0.0 || (replications.len() == 1 && level > FEW_IN_PROGRESS);

@@ -22,6 +22,39 @@ struct Planned {
     place: u32,
 }
 
+/// Things that are kept by number; a number is free again when its thing is taken.
+#[derive(Debug)]
+pub(super) struct Shelf<T> {
+    kept: Vec<T>,
+    free: Vec<u32>,
+}
+
+impl<T> Default for Shelf<T> {
+    fn default() -> Self {
+        Self { kept: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<T: Copy> Shelf<T> {
+    /// Keeps something; returns its number.
+    #[inline]
+    pub fn put(&mut self, what: T) -> u32 {
+        let place = self.free.pop().unwrap_or(self.kept.len() as u32);
+        match self.kept.get_mut(place as usize) {
+            Some(kept) => *kept = what,
+            None => self.kept.push(what),
+        }
+        place
+    }
+
+    /// Takes what is kept under a number that was given out and hasn't been taken since.
+    #[inline]
+    pub fn take(&mut self, place: u32) -> Option<T> {
+        self.free.push(place);
+        self.kept.get(place as usize).copied()
+    }
+}
+
 /// What is to happen. Most of what happens has a consequence at the same moment: that waits in a queue and never enters the
 /// heap.
 #[derive(Debug)]
@@ -30,9 +63,8 @@ pub(super) struct Agenda<T> {
     /// Planned for now: after all that was planned for this moment before it came.
     now: VecDeque<T>,
     later: BinaryHeap<Reverse<Planned>>,
-    /// What the heap's events are, which move less without it; and free places among them.
-    kept: Vec<T>,
-    free: Vec<u32>,
+    /// What the heap's events are, which move less without it.
+    kept: Shelf<T>,
     /// The next of a chain of events, each of which is planned by the one before it.
     chained: Option<(Planned, T)>,
     planned: u64,
@@ -44,8 +76,7 @@ impl<T: Copy> Agenda<T> {
             now_ns: 0,
             now: VecDeque::new(),
             later: BinaryHeap::new(),
-            kept: Vec::new(),
-            free: Vec::new(),
+            kept: Shelf::default(),
             chained: None,
             planned: 0,
         }
@@ -61,11 +92,7 @@ impl<T: Copy> Agenda<T> {
         if at_ns <= self.now_ns {
             return self.now.push_back(what);
         }
-        let place = self.free.pop().unwrap_or(self.kept.len() as u32);
-        match self.kept.get_mut(place as usize) {
-            Some(kept) => *kept = what,
-            None => self.kept.push(what),
-        }
+        let place = self.kept.put(what);
         let planned = self.numbered(at_ns, place);
         self.later.push(Reverse(planned));
     }
@@ -94,8 +121,7 @@ impl<T: Copy> Agenda<T> {
             self.chained.take()?
         } else {
             let Reverse(planned) = self.later.pop()?;
-            self.free.push(planned.place);
-            (planned, *self.kept.get(planned.place as usize)?)
+            (planned, self.kept.take(planned.place)?)
         };
         self.now_ns = planned.at_ns;
         Some((planned.at_ns, what))

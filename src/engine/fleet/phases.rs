@@ -98,7 +98,7 @@ impl<C: Collect> Playing<'_, C> {
 
     /// A tool has served a request.
     pub(super) fn served(&mut self, place: u32) {
-        let request = self.shared.take(place);
+        let Some(request) = self.shared.take(place) else { return };
         self.next_at_tool(request.station);
         if request.is_answered {
             let what = What::Reply { attempt: request.attempt, rejected: false };
@@ -119,7 +119,7 @@ impl<C: Collect> Playing<'_, C> {
     /// A call of a tool that is an agent begins: a session of its own, which lasts as long as it lasts, whether anybody
     /// still waits for it or not (MODEL.md §4.9).
     pub(super) fn agent_begins(&mut self, place: u32) {
-        let request = self.shared.take(place);
+        let Some(request) = self.shared.take(place) else { return };
         let Work::Session { draws, kind } = request.work else { return };
         let slot = self.take_slot();
         let number = self.slots[request.whose.slot as usize].number;

@@ -1,6 +1,6 @@
 //! What the sessions of a fleet share: the servers of tools, breakers, outages, the agenda.
 
-use super::clock::{Agenda, ns, seconds};
+use super::clock::{Agenda, Shelf, ns, seconds};
 use super::kinds::Kind;
 use super::recorder::{Ruler, Tally};
 use super::station::{Place, Station};
@@ -95,9 +95,8 @@ pub(super) struct Shared<'m> {
     pub piece: usize,
     /// One a tool.
     pub tools: Vec<Station<AtTool>>,
-    /// Requests that events are about, which are small without them; and free places among them.
-    requests: Vec<AtTool>,
-    free: Vec<u32>,
+    /// Requests that events are about, which are small without them.
+    requests: Shelf<AtTool>,
     meets: Vec<bool>,
     weather: Weather,
     breakers: Option<Vec<BreakerState>>,
@@ -125,8 +124,7 @@ impl<'m> Shared<'m> {
             ruler,
             piece: 0,
             tools: stations.collect(),
-            requests: Vec::new(),
-            free: Vec::new(),
+            requests: Shelf::default(),
             meets: tools.iter().map(|tool| tool.is_shared()).collect(),
             weather: Weather { shares: vec![None; tools.len() + 1] },
             breakers: model.has_breakers().then(|| vec![BreakerState::default(); tools.len()]),
@@ -156,11 +154,7 @@ impl<'m> Shared<'m> {
 
     /// A server begins with a request.
     fn serve(&mut self, request: AtTool) {
-        let place = self.free.pop().unwrap_or(self.requests.len() as u32);
-        match self.requests.get_mut(place as usize) {
-            Some(kept) => *kept = request,
-            None => self.requests.push(request),
-        }
+        let place = self.requests.put(request);
         match request.work {
             Work::Takes(service_ns) => {
                 self.agenda.plan(self.now_ns.saturating_add(service_ns), Happening::Served(place));
@@ -170,9 +164,8 @@ impl<'m> Shared<'m> {
     }
 
     /// The request that an event is about; its place is free again.
-    pub fn take(&mut self, place: u32) -> AtTool {
-        self.free.push(place);
-        self.requests[place as usize]
+    pub fn take(&mut self, place: u32) -> Option<AtTool> {
+        self.requests.take(place)
     }
 
     /// A tool has served a request; returns the request whose service begins, and how long it waited, s.

@@ -164,13 +164,14 @@ fn play<C: Collect, const WATCHED: bool>(model: &Model, seed: u64, number: u64, 
     if let Some(herd) = &model.herd {
         return into.session(number, &play_herd(herd, &draws), &Bill::default(), room);
     }
-    let (record, bill) = if model.is_one_run() {
-        let run = Run { model, draws, before: Used::default(), number: 0, origin_s: 0.0, warm: None };
-        play_run::<C, WATCHED>(run, room, into)
+    if model.is_one_run() {
+        let mut session = Session::new(model, draws, WATCHED, Used::default());
+        play_run::<C, WATCHED>(&mut session, 0, room, into);
+        into.session(number, session.record(), session.bill(), room);
     } else {
-        play_runs::<C, WATCHED>(model, draws, room, into)
-    };
-    into.session(number, &record, &bill, room);
+        let (record, bill) = play_runs::<C, WATCHED>(model, draws, room, into);
+        into.session(number, &record, &bill, room);
+    }
 }
 
 #[inline(never)]
@@ -181,23 +182,24 @@ fn play_runs<C: Collect, const WATCHED: bool>(
     into: &mut C,
 ) -> (Record, Bill) {
     let mut runs = Runs::new(model, draws);
-    while let Some(run) = runs.begin() {
-        room.start_run(run.number, run.origin_s);
-        let (record, bill) = play_run::<C, WATCHED>(run, room, into);
-        runs.ended(&record, &bill);
+    while let Some(Run { model, draws, before, number, origin_s, warm }) = runs.begin() {
+        room.start_run(number, origin_s);
+        let mut session = Session::new(model, draws, WATCHED, before);
+        session.begins_warm(warm);
+        play_run::<C, WATCHED>(&mut session, number, room, into);
+        runs.ended(session.record(), session.bill());
     }
     runs.finish()
 }
 
-/// One run from its first request to its end.
+/// Run `number` of a session from its first request to its end.
 #[inline]
 fn play_run<C: Collect, const WATCHED: bool>(
-    Run { model, draws, before, warm, number, .. }: Run<'_, SessionDraws>,
+    session: &mut Session<'_, SessionDraws>,
+    number: u64,
     room: &mut Workspace,
     into: &mut C,
-) -> (Record, Bill) {
-    let mut session = Session::new(model, draws, WATCHED, before);
-    session.begins_warm(warm);
+) {
     let (mut now_s, mut totals, mut open) = (0.0, PhaseTotals::default(), OpenTurn::of_run(number));
     let outcome = loop {
         let busy_s = if WATCHED { session.busy_s(now_s) } else { 0.0 };
@@ -207,11 +209,11 @@ fn play_run<C: Collect, const WATCHED: bool>(
             None => match session.next_step(now_s) {
                 Step::Call(call) => call,
                 Step::Tools(turn) => {
-                    let phase = play_phase(&session, turn, now_s, room, &mut totals);
+                    let phase = play_phase(session, turn, now_s, room, &mut totals);
                     let duration_s = session.after_tools(&phase, now_s, &totals);
                     into.phase(duration_s);
                     now_s += duration_s;
-                    if WATCHED && let Some(turn) = open.close(&session, now_s, Some(duration_s)) {
+                    if WATCHED && let Some(turn) = open.close(session, now_s, Some(duration_s)) {
                         into.turn(&turn);
                     }
                     continue;
@@ -219,7 +221,7 @@ fn play_run<C: Collect, const WATCHED: bool>(
                 // said by gated sessions alone
                 Step::Send => break Outcome::Failed,
                 Step::Wait(wait_s) => {
-                    if WATCHED && let Some(latency_s) = open.message(&session, busy_s) {
+                    if WATCHED && let Some(latency_s) = open.message(session, busy_s) {
                         into.message(latency_s);
                     }
                     now_s += wait_s;
@@ -227,10 +229,10 @@ fn play_run<C: Collect, const WATCHED: bool>(
                 }
                 Step::End(outcome) => {
                     if WATCHED {
-                        if let Some(turn) = open.close(&session, now_s, None) {
+                        if let Some(turn) = open.close(session, now_s, None) {
                             into.turn(&turn);
                         }
-                        if let Some(latency_s) = open.last_message(&session, busy_s) {
+                        if let Some(latency_s) = open.last_message(session, busy_s) {
                             into.message(latency_s);
                         }
                     }
@@ -239,11 +241,11 @@ fn play_run<C: Collect, const WATCHED: bool>(
             },
         };
         if WATCHED {
-            if let Some(latency_s) = open.message(&session, busy_s) {
+            if let Some(latency_s) = open.message(session, busy_s) {
                 into.message(latency_s);
             }
             open.begins(now_s);
-            open.called(&call, &session);
+            open.called(&call, session);
         }
         now_s += call.took_s;
         let mut tool_phase_s = None;
@@ -251,18 +253,18 @@ fn play_run<C: Collect, const WATCHED: bool>(
             Then::GoesOn => continue,
             Then::TurnOver => {}
             Then::Tools => {
-                let phase = play_phase(&session, call.turn, now_s, room, &mut totals);
+                let phase = play_phase(session, call.turn, now_s, room, &mut totals);
                 let duration_s = session.after_tools(&phase, now_s, &totals);
                 into.phase(duration_s);
                 now_s += duration_s;
                 tool_phase_s = Some(duration_s);
             }
         }
-        if WATCHED && let Some(turn) = open.close(&session, now_s, tool_phase_s) {
+        if WATCHED && let Some(turn) = open.close(session, now_s, tool_phase_s) {
             into.turn(&turn);
         }
     };
-    session.finish(outcome, &totals, now_s)
+    session.close(outcome, &totals, now_s);
 }
 
 /// Does something with each of some items, on the current rayon pool, in their order.

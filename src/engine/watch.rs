@@ -31,6 +31,12 @@ pub(super) struct Watch {
 }
 
 impl Watch {
+    /// Forgets its session.
+    pub fn clear(&mut self) {
+        self.turns.clear();
+        self.messages_s.clear();
+    }
+
     /// Before the first turn of run `number`, from 0.
     pub fn begin_run(&mut self, number: u64) {
         self.open = OpenTurn::of_run(number);

@@ -69,7 +69,8 @@ impl PicoUsd {
 
     /// In dollars, for a report.
     pub fn usd(self) -> f64 {
-        self.0 as f64 / 1e12
+        // from 64 bits it is one instruction
+        i64::try_from(self.0).map_or_else(|_| self.0 as f64, |pico| pico as f64) / 1e12
     }
 }
 

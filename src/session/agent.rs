@@ -290,7 +290,8 @@ impl AgentRoom {
         let from_elsewhere =
             || caller.draws().uniform(Purpose::AgentWarm { tool: batch.index }, batch.turn, 0) < cache.warm_prefix;
         let warm = self.shared.is_warm(agent.prefix, origin_s, &path) || from_elsewhere();
-        let mut session = Session::of_agent(model, draws, before, warm);
+        let mut session = Session::new(model, draws, false, before);
+        session.is_of_agent(warm);
         let mut room = self.spare.pop().unwrap_or_default();
         room.start_session(model);
         std::mem::swap(&mut room.agents.shared, &mut self.shared);
@@ -329,9 +330,10 @@ impl AgentRoom {
             }),
         );
         let starts_warm = session.starts_warm();
-        let (record, _) = session.finish(outcome, &own, now_s);
-        self.take_in(agent, &record, now_s, starts_warm, &room);
-        totals.add_agent(&record);
+        session.close(outcome, &own, now_s);
+        let record = session.record();
+        self.take_in(agent, record, now_s, starts_warm, &room);
+        totals.add_agent(record);
         self.spare.push(room);
         if record.stopped_by == Some(Limit::Time) && model.budget.before {
             // the caller's time is up too, whatever the rounding of two sums says
@@ -377,17 +379,15 @@ impl Record {
     }
 }
 
-impl<'m, D: Draws> Session<'m, D> {
-    /// A session of an agent before its first call, which finds the shared prefix in the cache if `warm`.
-    pub fn of_agent(model: &'m crate::model::Model, draws: D, before: Used, warm: bool) -> Self {
-        let mut session = Self::new(model, draws, false, before);
-        session.starts_warm = Some(warm);
-        if model.cache.enabled {
+impl<D: Draws> Session<'_, D> {
+    /// It is an agent's, before its first call, which finds the shared prefix in the cache if `warm`.
+    pub fn is_of_agent(&mut self, warm: bool) {
+        self.starts_warm = Some(warm);
+        if self.model.cache.enabled {
             // every call's touch of the prefix is wanted
-            session.plain = false;
-            session.touched = Some(Touches::default());
+            self.plain = false;
+            self.touched = Some(Touches::default());
         }
-        session
     }
 
     /// Whether the first call of an agent's session found tools and system in the cache.

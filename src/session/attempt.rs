@@ -20,6 +20,8 @@ pub(super) struct Retrying<S> {
 /// What others have a say in, where sessions meet: sent in two steps, so that it can be held back in between.
 #[derive(Debug, Default)]
 pub(super) struct Gate {
+    /// Whether nothing but turns can happen but for what others decide.
+    is_plain: bool,
     /// The attempt that is about to be sent.
     pending: Option<Drawn>,
     /// Whether it is let through now.
@@ -28,6 +30,12 @@ pub(super) struct Gate {
     shared: Option<bool>,
     /// The server's retry-after for the last rejection, s.
     retry_after_s: f64,
+}
+
+impl Gate {
+    pub fn of(is_plain: bool) -> Self {
+        Self { is_plain, ..Self::default() }
+    }
 }
 
 /// What is drawn for an attempt of a model call.
@@ -91,10 +99,29 @@ impl<D: Draws> Session<'_, D> {
             drawn.fate = Fate::of(&model.faults, self.draws.uniform(Purpose::ModelFate, number, 0));
         }
         if model.faults.any() || self.gate.is_some() {
-            let stream = self.draws.stream(Purpose::ModelRetry, number);
-            self.retrying = Some(Retrying { attempts: Attempts::default(), stream });
+            self.can_be_repeated(number);
         }
-        self.attempt::<false>(now_s, drawn)
+        self.attempt::<false>(now_s, drawn, None)
+    }
+
+    /// The first attempt of a turn may not be the last one.
+    fn can_be_repeated(&mut self, number: u64) {
+        let stream = self.draws.stream(Purpose::ModelRetry, number);
+        self.retrying = Some(Retrying { attempts: Attempts::default(), stream });
+    }
+
+    /// Draws a turn of a gated session in which nothing but turns can happen but for what others decide, if one comes next.
+    #[inline]
+    pub(super) fn asks_for_plain_turn(&mut self) -> bool {
+        if !self.gate.as_ref().is_some_and(|gate| gate.is_plain) || !self.is_before_turn() {
+            return false;
+        }
+        let drawn = self.draw_turn(self.turn + 1);
+        (self.kind, self.expired_seen) = (Kind::Turn, false);
+        if let Some(gate) = &mut self.gate {
+            gate.pending = Some(drawn);
+        }
+        true
     }
 
     /// An attempt that is drawn from the call's own stream.
@@ -109,13 +136,14 @@ impl<D: Draws> Session<'_, D> {
         };
         let first_token_s = model.timing.first_token_s.draw(stream);
         let writing_s = model.timing.output_rate.as_ref().map_or(0.0, |rate| real(output_tokens) / rate.draw(stream));
-        self.attempt::<false>(now_s, Drawn { fate, output_tokens, first_token_s, writing_s })
+        self.attempt::<false>(now_s, Drawn { fate, output_tokens, first_token_s, writing_s }, None)
     }
 
-    /// Makes an attempt, if the budget allows it. `PLAIN` is for turns of a session in which nothing else can happen.
+    /// Makes an attempt, if the budget allows it. `PLAIN` is for turns of a session in which nothing else can happen;
+    /// `shared` says whether other sessions keep tools and system cached for one, where they can.
     #[inline(always)]
     #[allow(clippy::inline_always)] // the plain one is most of a run's time, the other is called from cold functions
-    pub(super) fn attempt<const PLAIN: bool>(&mut self, now_s: f64, drawn: Drawn) -> Step {
+    pub(super) fn attempt<const PLAIN: bool>(&mut self, now_s: f64, drawn: Drawn, shared: Option<bool>) -> Step {
         let (model, prompt_tokens) = (self.model, self.prompt_tokens);
         let kind = if PLAIN { Kind::Turn } else { self.kind };
         let under_way = !PLAIN && self.is_under_way();
@@ -143,7 +171,7 @@ impl<D: Draws> Session<'_, D> {
                 };
                 self.starts_warm.unwrap_or_else(by_chance)
             };
-            let shared = if PLAIN { None } else { self.gate.as_ref().and_then(|gate| gate.shared) };
+            let shared = if PLAIN { shared } else { self.gate.as_ref().and_then(|gate| gate.shared) };
             let (hit, expired) =
                 self.entry.look_up(&model.cache, self.parts, prompt_tokens, now_s, shared, starts_warm);
             hit_tokens = hit;
@@ -224,6 +252,12 @@ impl<D: Draws> Session<'_, D> {
         cache.enabled && prefix > 0 && prefix >= cache.min_tokens && !self.has_own_prefix
     }
 
+    /// Whether what it is about to send, after it has said [`Step::Send`], will get as far as the provider.
+    pub fn arrives(&self) -> bool {
+        let drawn = self.gate.as_ref().and_then(|gate| gate.pending);
+        drawn.is_none_or(|drawn| matches!(drawn.fate, Fate::Served | Fate::LostReply))
+    }
+
     /// What the session is about to send, after it has said [`Step::Send`]; `shared` says whether other sessions keep
     /// tools and system cached.
     pub fn sending(&self, now_s: f64, shared: bool) -> Sending {
@@ -236,7 +270,6 @@ impl<D: Draws> Session<'_, D> {
             (0, false)
         };
         Sending {
-            arrives: drawn.is_none_or(|drawn| matches!(drawn.fate, Fate::Served | Fate::LostReply)),
             prompt_tokens: self.prompt_tokens,
             hit_tokens,
             output_tokens: drawn.map_or(0, |drawn| drawn.output_tokens),
@@ -277,10 +310,18 @@ impl<D: Draws> Session<'_, D> {
 
     /// Sends what it was about to send, at `now_s`, as others have decided. It waited `waited_s` for a place.
     pub fn send(&mut self, now_s: f64, waited_s: f64, shared: bool, ruling: Ruling) -> Step {
-        let Some(Some(mut drawn)) = self.gate.as_mut().map(|gate| gate.pending.take()) else {
-            return self.next_step(now_s);
-        };
-        self.waited(waited_s);
+        let Some(gate) = &mut self.gate else { return self.next_step(now_s) };
+        let is_plain = gate.is_plain;
+        let Some(mut drawn) = gate.pending.take() else { return self.next_step(now_s) };
+        if waited_s > 0.0 {
+            self.waited(waited_s);
+        }
+        if is_plain && self.retrying.is_none() {
+            if ruling == Ruling::Pass {
+                return self.attempt::<true>(now_s, drawn, Some(shared));
+            }
+            self.can_be_repeated(self.turn + 1);
+        }
         let mut retry_after = 0.0;
         match ruling {
             Ruling::Pass => {}
@@ -290,8 +331,9 @@ impl<D: Draws> Session<'_, D> {
             }
             Ruling::Lose => drawn.fate = Fate::LostRequest,
         }
-        self.gate = Some(Gate { is_open: true, shared: Some(shared), retry_after_s: retry_after, pending: None });
-        let step = self.attempt::<false>(now_s, drawn);
+        let is_open = true;
+        self.gate = Some(Gate { is_plain, is_open, shared: Some(shared), retry_after_s: retry_after, pending: None });
+        let step = self.attempt::<false>(now_s, drawn, None);
         if let Some(gate) = &mut self.gate {
             gate.is_open = false;
         }

@@ -79,7 +79,7 @@ impl TierLedger {
 }
 
 /// The quantities of one session.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Ledger {
     /// Tools, system and task; without the task once it was replaced by a summary.
     fixed_tokens: u64,
@@ -121,6 +121,15 @@ pub struct Bill {
 }
 
 impl Bill {
+    /// Empties it, for so many servers.
+    #[inline]
+    fn clear(&mut self, servers: usize) {
+        let mut definitions = std::mem::take(&mut self.definitions);
+        definitions.clear();
+        definitions.resize(servers, PicoUsd::default());
+        *self = Bill { definitions, ..Bill::default() };
+    }
+
     /// Adds the bill of a further run.
     pub(super) fn add(&mut self, next: &Bill) {
         for (sum, tokens) in self.classes.iter_mut().zip(next.classes) {
@@ -173,15 +182,30 @@ impl Bill {
 }
 
 impl Ledger {
-    pub(super) fn new(prefix_tokens: u64, task_tokens: u64) -> Self {
-        Self {
-            fixed_tokens: prefix_tokens + task_tokens,
-            task_tokens,
-            prefix_tokens,
-            tiers: Default::default(),
-            after_summary: false,
-            lumps: None,
+    /// Before the first call of a session.
+    #[inline]
+    pub(super) fn begin(&mut self, prefix_tokens: u64, task_tokens: u64) {
+        (self.fixed_tokens, self.task_tokens) = (prefix_tokens + task_tokens, task_tokens);
+        self.prefix_tokens = prefix_tokens;
+    }
+
+    /// Forgets its session.
+    #[inline]
+    pub(super) fn clear(&mut self) {
+        for tier in self.used() {
+            // what is empty is so already
+            if !tier.is_empty() {
+                *tier = TierLedger::default();
+            }
         }
+        (self.after_summary, self.lumps) = (false, None);
+    }
+
+    /// The tiers that can have been booked to.
+    #[inline]
+    fn used(&mut self) -> &mut [TierLedger] {
+        let used = if self.after_summary { 4 } else { 2 };
+        &mut self.tiers[..used]
     }
 
     /// From now on a summary stands for all messages.
@@ -243,9 +267,10 @@ impl Ledger {
         classes
     }
 
+    /// Puts all that was booked on `bill`, whatever stood there.
     #[inline]
-    pub(super) fn bill(&self, definitions: &[u64], system_tokens: u64, tariff: Option<&Tariff>) -> Bill {
-        let mut bill = Bill { definitions: vec![PicoUsd::default(); definitions.len()], ..Bill::default() };
+    pub(super) fn bill(&self, definitions: &[u64], system_tokens: u64, tariff: Option<&Tariff>, bill: &mut Bill) {
+        bill.clear(definitions.len());
         let used = if self.after_summary { 4 } else { 2 };
         for (index, ledger) in self.tiers.iter().enumerate().take(used) {
             if ledger.is_empty() {
@@ -262,9 +287,11 @@ impl Ledger {
                 from += size;
             }
             debug_assert_eq!(from + system_tokens, self.prefix_tokens);
-            let cost = bill.add_input(Self::fixed_part(ledger, from, self.prefix_tokens, true), rates, true);
-            bill.system += cost;
-            if index < 2 {
+            if system_tokens > 0 {
+                let cost = bill.add_input(Self::fixed_part(ledger, from, self.prefix_tokens, true), rates, true);
+                bill.system += cost;
+            }
+            if index < 2 && self.task_tokens > 0 {
                 let fixed_tokens = self.prefix_tokens + self.task_tokens;
                 let cost =
                     bill.add_input(Self::fixed_part(ledger, self.prefix_tokens, fixed_tokens, false), rates, true);
@@ -279,9 +306,8 @@ impl Ledger {
         }
         bill.all_output = bill.output;
         if let Some(lumps) = &self.lumps {
-            bill_lumps(lumps, &mut bill, tariff);
+            bill_lumps(lumps, bill, tariff);
         }
-        bill
     }
 }
 

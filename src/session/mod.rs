@@ -125,37 +125,34 @@ pub struct Session<'m, D: Draws> {
     /// Sums so far.
     record: Record,
     ledger: Ledger,
+    /// Empty until its books are closed.
+    bill: Bill,
 }
 
-/// A count of tokens as a number: counts stay far below 2⁶³, and from a signed number it is one instruction.
-fn real(tokens: u64) -> f64 {
-    tokens as i64 as f64
+/// A count as a number: counts stay far below 2⁶³, and from a signed number it is one instruction.
+pub(crate) fn real(count: u64) -> f64 {
+    count as i64 as f64
 }
 
 impl<'m, D: Draws> Session<'m, D> {
     /// A session before its first call. Its money is added up as it goes where `watched`, for [`Session::spent`].
     /// `before` has been used of its budget already.
+    #[inline]
     pub fn new(model: &'m Model, draws: D, watched: bool, before: Used) -> Self {
-        let messages = draw_whole(&draws, &model.conversation.messages, Purpose::Messages, 0);
-        let turns = draw_whole(&draws, &model.turns, Purpose::Turns, 0);
-        let system_tokens = draw_whole(&draws, &model.prompt.system, Purpose::System, 0);
-        let task_tokens = draw_whole(&draws, &model.prompt.task, Purpose::Task, 0);
-        let definitions = model.prompt.definition_tokens();
-        let prefix = definitions + system_tokens;
-        Self {
+        let mut session = Self {
             model,
             draws,
             state: State::Loop,
             kind: Kind::Turn,
-            messages,
+            messages: 0,
             message: 0,
-            turns,
+            turns: 0,
             made: 0,
             turn: 0,
             summarised_before: 0,
-            breaks_before: 1,
-            parts: Parts { definitions, prefix },
-            prompt_tokens: prefix + task_tokens,
+            breaks_before: 0,
+            parts: Parts { definitions: 0, prefix: 0 },
+            prompt_tokens: 0,
             sent_tokens: 0,
             entry: Entry::default(),
             starts_warm: None,
@@ -166,27 +163,103 @@ impl<'m, D: Draws> Session<'m, D> {
             broken: false,
             expired_seen: false,
             turns_before: 0,
-            fixed_first_token_s: model.timing.first_token_s.as_constant(),
-            fixed_rate: model.timing.output_rate.as_ref().and_then(Dist::as_constant),
-            plain: !model.faults.any()
-                && !model.cache.breaks.any()
-                && !model.cache.is_kept_alive()
-                && !model.budget.any()
-                && !model.searches(),
-            more_than_tools: model.has_agents() || model.searches() || !model.phase.code.is_empty(),
+            fixed_first_token_s: None,
+            fixed_rate: None,
+            plain: false,
+            more_than_tools: false,
             careful_turns: 0,
             retrying: None,
-            searching: model.searches().then(|| Searching::new(model)),
-            spend: Spend { kept: watched || model.budget.any(), before, ..Spend::default() },
+            searching: None,
+            spend: Spend::default(),
             record: Record::default(),
-            ledger: Ledger::new(prefix, task_tokens),
-        }
+            ledger: Ledger::default(),
+            bill: Bill::default(),
+        };
+        session.set_out(watched, before);
+        session
+    }
+
+    /// Another session in the room of one that is over; see [`Session::new`].
+    #[inline]
+    pub fn renew(&mut self, model: &'m Model, draws: D, watched: bool, before: Used) {
+        (self.model, self.draws) = (model, draws);
+        self.record = Record::default();
+        self.ledger.clear();
+        self.set_out(watched, before);
+    }
+
+    /// Sets everything but its model and draws, and the books, which are empty.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // in `new` nothing is set twice then
+    fn set_out(&mut self, watched: bool, before: Used) {
+        let Self {
+            model,
+            draws,
+            state,
+            kind,
+            messages,
+            message,
+            turns,
+            made,
+            turn,
+            summarised_before,
+            breaks_before,
+            parts,
+            prompt_tokens,
+            sent_tokens,
+            entry,
+            starts_warm,
+            has_own_prefix,
+            gate,
+            touched,
+            summary_to_apply,
+            broken,
+            expired_seen,
+            turns_before,
+            fixed_first_token_s,
+            fixed_rate,
+            plain,
+            more_than_tools,
+            careful_turns,
+            retrying,
+            searching,
+            spend,
+            record: _,
+            ledger,
+            bill: _,
+        } = self;
+        let model = *model;
+        *messages = draw_whole(draws, &model.conversation.messages, Purpose::Messages, 0);
+        *turns = draw_whole(draws, &model.turns, Purpose::Turns, 0);
+        let system_tokens = draw_whole(draws, &model.prompt.system, Purpose::System, 0);
+        let task_tokens = draw_whole(draws, &model.prompt.task, Purpose::Task, 0);
+        let definitions = model.prompt.definition_tokens();
+        let prefix = definitions + system_tokens;
+        (*state, *kind) = (State::Loop, Kind::Turn);
+        (*message, *made, *turn, *turns_before, *careful_turns) = (0, 0, 0, 0, 0);
+        (*summarised_before, *breaks_before) = (0, 1);
+        *parts = Parts { definitions, prefix };
+        (*prompt_tokens, *sent_tokens) = (prefix + task_tokens, 0);
+        *entry = Entry::default();
+        (*starts_warm, *has_own_prefix, *gate, *touched) = (None, false, None, None);
+        (*summary_to_apply, *broken, *expired_seen) = (false, false, false);
+        *fixed_first_token_s = model.timing.first_token_s.as_constant();
+        *fixed_rate = model.timing.output_rate.as_ref().and_then(Dist::as_constant);
+        *plain = !model.faults.any()
+            && !model.cache.breaks.any()
+            && !model.cache.is_kept_alive()
+            && !model.budget.any()
+            && !model.searches();
+        *more_than_tools = model.has_agents() || model.searches() || !model.phase.code.is_empty();
+        *retrying = None;
+        *searching = model.searches().then(|| Searching::new(model));
+        *spend = Spend { kept: watched || model.budget.any(), before, ..Spend::default() };
+        ledger.begin(prefix, task_tokens);
     }
 
     /// Others have a say in each of its model calls: it asks for them with [`Step::Send`].
     pub fn gate(&mut self) {
-        self.gate = Some(Gate::default());
-        self.plain = false;
+        self.gate = Some(Gate::of(std::mem::take(&mut self.plain)));
     }
 
     /// Says whether its first call finds tools and system in the cache, where that isn't left to chance.
@@ -198,17 +271,23 @@ impl<'m, D: Draws> Session<'m, D> {
     #[inline(always)]
     #[allow(clippy::inline_always)] // with `attempt`
     pub fn plain_turn(&mut self, now_s: f64) -> Option<Call> {
-        let context = &self.model.context;
-        let largest = context.window_tokens.min(context.compact_at_tokens);
-        let ready = self.plain && self.state == State::Loop && self.made < self.model.max_turns;
-        if !ready || self.prompt_tokens > largest {
+        if !self.plain || !self.is_before_turn() {
             return None;
         }
         let drawn = self.draw_turn(self.turn + 1);
-        match self.attempt::<true>(now_s, drawn) {
+        match self.attempt::<true>(now_s, drawn, None) {
             Step::Call(call) => Some(call),
             Step::Send | Step::Wait(_) | Step::Tools(_) | Step::End(_) => None,
         }
+    }
+
+    /// Whether it is before a turn that its limits allow, without a summary before it.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // with `attempt`
+    fn is_before_turn(&self) -> bool {
+        let context = &self.model.context;
+        let largest = context.window_tokens.min(context.compact_at_tokens);
+        self.state == State::Loop && self.made < self.model.max_turns && self.prompt_tokens <= largest
     }
 
     /// What comes next, if it starts at `now_s`.
@@ -216,6 +295,9 @@ impl<'m, D: Draws> Session<'m, D> {
     pub fn next_step(&mut self, now_s: f64) -> Step {
         if let Some(call) = self.plain_turn(now_s) {
             return Step::Call(call);
+        }
+        if self.asks_for_plain_turn() {
+            return Step::Send;
         }
         if self.state != State::Loop
             && let Some(step) = self.resume(now_s)
@@ -417,10 +499,12 @@ impl<'m, D: Draws> Session<'m, D> {
         &self.draws
     }
 
-    /// Closes the books. `phases` are the sums over the tool phases, `now_s` is the time of the end.
-    pub fn finish(&self, outcome: Outcome, phases: &PhaseTotals, now_s: f64) -> (Record, Bill) {
+    /// Closes the books, after which its record and its bill are complete. `phases` are the sums over the tool phases, `now_s` is the time
+    /// of the end.
+    pub fn close(&mut self, outcome: Outcome, phases: &PhaseTotals, now_s: f64) {
         let mut latency_s = self.busy_s(now_s);
-        let mut record = self.record;
+        let messages = self.message + u64::from(self.message_has_begun());
+        let record = &mut self.record;
         if record.stopped_by == Some(Limit::Time)
             && let Some(most_s) = self.model.budget.time_s.filter(|_| self.model.budget.before)
         {
@@ -428,7 +512,7 @@ impl<'m, D: Draws> Session<'m, D> {
         }
         record.add_phases(phases);
         record.outcome = outcome;
-        record.messages = self.message + u64::from(self.message_has_begun());
+        record.messages = messages;
         record.turns = self.turn;
         record.served = record.tools_found == record.tools_needed && phases.agents_unserved == 0;
         record.elapsed_s = now_s;
@@ -443,8 +527,17 @@ impl<'m, D: Draws> Session<'m, D> {
         record.latency_s = latency_s;
         let prompt = &self.model.prompt;
         let system_tokens = self.parts.prefix - self.parts.definitions;
-        let bill = self.ledger.bill(&prompt.definitions, system_tokens, self.model.tariff.as_ref());
-        record.add_bill(&bill);
-        (record, bill)
+        self.ledger.bill(&prompt.definitions, system_tokens, self.model.tariff.as_ref(), &mut self.bill);
+        record.add_bill(&self.bill);
+    }
+
+    /// What it used and what that costs, once its books are closed.
+    pub fn bill(&self) -> &Bill {
+        &self.bill
+    }
+
+    /// What it came to, once its books are closed.
+    pub fn record(&self) -> &Record {
+        &self.record
     }
 }

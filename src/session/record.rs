@@ -274,6 +274,9 @@ impl Record {
     }
 
     pub(super) fn add_phases(&mut self, phases: &PhaseTotals) {
+        if phases.calls == 0 {
+            return;
+        }
         self.tool_calls = phases.calls;
         self.sent_calls = phases.sent;
         self.hedges = phases.hedges;

@@ -47,7 +47,7 @@ impl<D: Draws> Session<'_, D> {
         let cache = &self.model.cache;
         let tokens = self.entry.ping_tokens(cache, self.parts, now_s);
         let is_sent = tokens > 0 && self.has_next_call() && self.pings_paid(1, tokens) > 0;
-        is_sent.then_some(Sending { arrives: true, prompt_tokens: tokens, hit_tokens: tokens, output_tokens: 1 })
+        is_sent.then_some(Sending { prompt_tokens: tokens, hit_tokens: tokens, output_tokens: 1 })
     }
 
     /// Whether a call is still to come, as far as that is known: a gap that no call ends has no pings.

@@ -43,8 +43,6 @@ pub struct Call {
 /// What a gated session is about to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sending {
-    /// Whether it will get as far as the provider.
-    pub arrives: bool,
     /// All tokens.
     pub prompt_tokens: u64,
     /// Those of them that would be read from the cache.

@@ -2,7 +2,7 @@
 
 use crate::dist::{Dist, Whole};
 use crate::model::{Loading, Model, Tool};
-use crate::session::{Outcome, Record};
+use crate::session::{Outcome, Record, real};
 
 /// What a number counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,8 +38,12 @@ macro_rules! quantities {
 
             /// Its value in a record.
             pub fn of(self, record: &Record) -> f64 {
-                #[allow(clippy::redundant_closure_call)]
-                match self { $(Quantity::$variant => { let get: fn(&Record) -> f64 = $get; get(record) }),* }
+                self.getter()(record)
+            }
+
+            /// What finds its value in a record.
+            pub(super) fn getter(self) -> fn(&Record) -> f64 {
+                match self { $(Quantity::$variant => $get),* }
             }
         }
     };
@@ -53,64 +57,64 @@ quantities! {
     CostInputWithoutCacheUsd "cost_input_without_cache_usd" Usd |r| {
         (r.cost_input_without_cache + r.agents.cost_input_without_cache).usd()
     };
-    InputTokens "input_tokens" Tokens |r| (r.input_tokens + r.agents.input_tokens()) as f64;
-    UncachedTokens "uncached_tokens" Tokens |r| (r.uncached_tokens + r.agents.uncached_tokens) as f64;
-    CacheReadTokens "cache_read_tokens" Tokens |r| (r.cache_read_tokens + r.agents.cache_read_tokens) as f64;
-    CacheWriteTokens "cache_write_tokens" Tokens |r| (r.cache_write_tokens + r.agents.cache_write_tokens) as f64;
-    OutputTokens "output_tokens" Tokens |r| (r.output_tokens + r.agents.output_tokens) as f64;
-    Turns "turns" Count |r| r.turns as f64;
-    ToolCalls "tool_calls" Count |r| r.tool_calls as f64;
-    Attempts "attempts" Count |r| r.attempts as f64;
-    Executions "executions" Count |r| r.executions as f64;
-    Duplicates "duplicates" Count |r| r.duplicates as f64;
+    InputTokens "input_tokens" Tokens |r| real(r.input_tokens + r.agents.input_tokens());
+    UncachedTokens "uncached_tokens" Tokens |r| real(r.uncached_tokens + r.agents.uncached_tokens);
+    CacheReadTokens "cache_read_tokens" Tokens |r| real(r.cache_read_tokens + r.agents.cache_read_tokens);
+    CacheWriteTokens "cache_write_tokens" Tokens |r| real(r.cache_write_tokens + r.agents.cache_write_tokens);
+    OutputTokens "output_tokens" Tokens |r| real(r.output_tokens + r.agents.output_tokens);
+    Turns "turns" Count |r| real(r.turns);
+    ToolCalls "tool_calls" Count |r| real(r.tool_calls);
+    Attempts "attempts" Count |r| real(r.attempts);
+    Executions "executions" Count |r| real(r.executions);
+    Duplicates "duplicates" Count |r| real(r.duplicates);
     LatencyS "latency_s" Seconds |r| r.latency_s;
     ModelS "model_s" Seconds |r| r.model_s;
     ToolS "tool_s" Seconds |r| r.tool_s;
     RetryWaitS "retry_wait_s" Seconds |r| r.retry_wait_s;
-    ExpiredGaps "expired_gaps" Count |r| r.expired_gaps as f64;
+    ExpiredGaps "expired_gaps" Count |r| real(r.expired_gaps);
     ApprovalS "approval_s" Seconds |r| r.approval_s;
     ThinkS "think_s" Seconds |r| r.think_s;
-    Messages "messages" Count |r| r.messages as f64;
-    ModelAttempts "model_attempts" Count |r| r.model_attempts as f64;
-    Hedges "hedges" Count |r| r.hedges as f64;
-    Summaries "summaries" Count |r| r.summaries as f64;
-    KeepAlivePings "keep_alive_pings" Count |r| r.keep_alive_pings as f64;
-    CacheBreaks "cache_breaks" Count |r| r.breaks as f64;
-    Runs "runs" Count |r| r.runs as f64;
-    Searches "tool_searches" Count |r| r.searches as f64;
+    Messages "messages" Count |r| real(r.messages);
+    ModelAttempts "model_attempts" Count |r| real(r.model_attempts);
+    Hedges "hedges" Count |r| real(r.hedges);
+    Summaries "summaries" Count |r| real(r.summaries);
+    KeepAlivePings "keep_alive_pings" Count |r| real(r.keep_alive_pings);
+    CacheBreaks "cache_breaks" Count |r| real(r.breaks);
+    Runs "runs" Count |r| real(r.runs);
+    Searches "tool_searches" Count |r| real(r.searches);
     SearchS "tool_search_s" Seconds |r| r.search_s;
     QueueS "queue_s" Seconds |r| r.queue_s;
-    HerdCalls "herd_calls" Count |r| r.attempts as f64;
+    HerdCalls "herd_calls" Count |r| real(r.attempts);
     HerdTimeS "herd_time_s" Seconds |r| r.latency_s;
-    HerdGaveUp "herd_gave_up" Count |r| r.refused_calls as f64;
-    SucceededCalls "succeeded_calls" Count |r| r.succeeded_calls as f64;
-    TotalTokens "total_tokens" Tokens |r| (r.input_tokens + r.output_tokens + r.agents.tokens()) as f64;
+    HerdGaveUp "herd_gave_up" Count |r| real(r.refused_calls);
+    SucceededCalls "succeeded_calls" Count |r| real(r.succeeded_calls);
+    TotalTokens "total_tokens" Tokens |r| real(r.input_tokens + r.output_tokens + r.agents.tokens());
     OwnInputUsd "own_input_usd" Usd |r| r.cost_input.usd();
     OwnOutputUsd "own_output_usd" Usd |r| r.cost_output.usd();
-    OwnInputTokens "own_input_tokens" Tokens |r| r.input_tokens as f64;
-    OwnOutputTokens "own_output_tokens" Tokens |r| r.output_tokens as f64;
-    ToolsSettled "tools_settled" Count |r| r.tools_settled as f64;
-    ToolsFound "tools_found" Count |r| r.tools_found as f64;
+    OwnInputTokens "own_input_tokens" Tokens |r| real(r.input_tokens);
+    OwnOutputTokens "own_output_tokens" Tokens |r| real(r.output_tokens);
+    ToolsSettled "tools_settled" Count |r| real(r.tools_settled);
+    ToolsFound "tools_found" Count |r| real(r.tools_found);
     Served "served" Count |r| f64::from(u8::from(r.served));
-    CallTokens "call_tokens" Tokens |r| (r.input_tokens - r.keep_alive_tokens) as f64;
-    CallReadTokens "call_read_tokens" Tokens |r| (r.cache_read_tokens - r.keep_alive_tokens) as f64;
+    CallTokens "call_tokens" Tokens |r| real(r.input_tokens - r.keep_alive_tokens);
+    CallReadTokens "call_read_tokens" Tokens |r| real(r.cache_read_tokens - r.keep_alive_tokens);
     ToolRetryWaitS "tool_retry_wait_s" Seconds |r| r.retry_wait_s - r.model_wait_s;
-    Gaps "gaps" Count |r| r.gaps as f64;
-    PingGaps "ping_gaps" Count |r| (r.gaps + r.refused_gaps) as f64;
-    AnsweredTurns "answered_turns" Count |r| r.answered_turns as f64;
-    Phases "phases" Count |r| r.phases as f64;
+    Gaps "gaps" Count |r| real(r.gaps);
+    PingGaps "ping_gaps" Count |r| real(r.gaps + r.refused_gaps);
+    AnsweredTurns "answered_turns" Count |r| real(r.answered_turns);
+    Phases "phases" Count |r| real(r.phases);
     FirstTokenS "first_token_sum_s" Seconds |r| r.first_token_s;
     PhaseSSquared "phase_s_squared" Seconds |r| r.phase_s_squared;
-    DefinitionTokens "definition_tokens" Tokens |r| r.definition_tokens as f64;
-    SentCalls "sent_calls" Count |r| r.sent_calls as f64;
-    RefusedCalls "refused_calls" Count |r| r.refused_calls as f64;
-    ModelCalls "model_calls" Count |r| r.model_calls as f64;
-    ModelExecutions "model_executions" Count |r| r.model_executions as f64;
+    DefinitionTokens "definition_tokens" Tokens |r| real(r.definition_tokens);
+    SentCalls "sent_calls" Count |r| real(r.sent_calls);
+    RefusedCalls "refused_calls" Count |r| real(r.refused_calls);
+    ModelCalls "model_calls" Count |r| real(r.model_calls);
+    ModelExecutions "model_executions" Count |r| real(r.model_executions);
     BudgetStopped "budget_stopped" Count |r| f64::from(u8::from(r.stopped_by.is_some()));
     Success "successes" Count |r| f64::from(u8::from(r.succeeded));
-    Tries "tries" Count |r| r.tries as f64;
-    SmallRuns "small_runs" Count |r| r.small_runs as f64;
-    Redone "redone" Count |r| r.redone as f64;
+    Tries "tries" Count |r| real(r.tries);
+    SmallRuns "small_runs" Count |r| real(r.small_runs);
+    Redone "redone" Count |r| real(r.redone);
     Failed "failed" Count |r| f64::from(u8::from(r.outcome == Outcome::Failed));
     Answered "answered" Count |r| f64::from(u8::from(r.outcome == Outcome::Answered));
     One "sessions" Count |_| 1.0;

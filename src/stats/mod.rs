@@ -8,6 +8,7 @@
 //! sample doesn't exceed (type 1 of Hyndman and Fan 1996).
 
 mod about;
+mod columns;
 mod figure;
 mod fleet;
 mod growth;

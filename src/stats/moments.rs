@@ -110,6 +110,11 @@ impl Moments {
         Self { n: values.len() as u64, mean, squares, min, max }
     }
 
+    /// Whether all values are the same one.
+    pub fn is_constant(&self) -> bool {
+        self.min.total_cmp(&self.max).is_eq()
+    }
+
     /// Takes in the moments of another list.
     pub fn merge(&mut self, other: &Self) {
         if other.n == 0 {

@@ -3,9 +3,10 @@
 use super::metric::{Metric, Quantity, Rate};
 use super::moments::{Covariance, Estimate, Moments};
 use super::nodes::{NodeSample, NodeSummary};
-use super::store::Store;
+use super::columns::Columns;
+use super::store::{Piece, Store};
 use super::watched::{Watched, WatchedTurns};
-use crate::engine::{CHUNK, Collect};
+use crate::engine::Collect;
 use crate::model::Model;
 use crate::price::PicoUsd;
 use crate::session::{Bill, Limit, Lump, Outcome, Record, Turn, Workspace};
@@ -139,6 +140,23 @@ impl Sources {
             + self.agents
     }
 
+    fn add_session(&mut self, record: &Record, bill: &Bill) {
+        for (sum, more) in self.definitions.iter_mut().zip(&bill.definitions) {
+            *sum += *more;
+        }
+        self.system += bill.system;
+        self.task += bill.task;
+        self.history += bill.history;
+        self.output += bill.output;
+        self.tools += record.cost_tools - record.duplicate_fees;
+        self.duplicates += record.duplicate_fees;
+        self.compaction += bill.lump(Lump::Compaction);
+        self.keep_alive += bill.lump(Lump::KeepAlive);
+        self.lost_replies += bill.lump(Lump::LostReply);
+        self.searches += bill.lump(Lump::Search);
+        self.agents += record.agents.cost();
+    }
+
     fn add(&mut self, other: &Sources) {
         for (sum, more) in self.definitions.iter_mut().zip(&other.definitions) {
             *sum += *more;
@@ -157,10 +175,15 @@ impl Sources {
     }
 }
 
+/// Of each tool: duplicates, calls, and phases on whose longest path it lay.
+const TOOL_COLUMNS: usize = 3;
+
 /// What is kept of the sessions of a model.
 #[derive(Debug, Clone)]
 struct Kept {
     quantities: Vec<Quantity>,
+    /// Their columns, and what finds them in a session's record.
+    getters: Vec<(usize, fn(&Record) -> f64)>,
     rates: Vec<Rate>,
 }
 
@@ -170,7 +193,8 @@ impl Kept {
         let has = |quantity: Quantity| quantities.contains(&quantity);
         let kept = |rate: &Rate| has(rate.parts().0) && has(rate.parts().1);
         let rates = Rate::ALL.iter().copied().filter(kept).collect();
-        Self { quantities, rates }
+        let getters = quantities.iter().map(|quantity| (*quantity as usize, quantity.getter())).collect();
+        Self { quantities, getters, rates }
     }
 }
 
@@ -181,8 +205,10 @@ pub struct Sample {
     watched: Watched,
     /// The quantities and ratios of which anything is kept.
     kept: Kept,
-    /// Columns of the open chunk, one per [`Quantity`], then one per probe.
-    open: Vec<Vec<f64>>,
+    /// Of the open chunk, one per [`Quantity`], then one per probe, then three per tool; of a whole run, none.
+    open: Columns,
+    /// What the stores get of a chunk that is closed.
+    pieces: Vec<(Quantity, Piece)>,
     stores: Vec<Store>,
     moments: Vec<Moments>,
     ratios: Vec<Covariance>,
@@ -190,9 +216,8 @@ pub struct Sample {
     probe_ratios: Vec<Covariance>,
     probes_s: Vec<f64>,
     probe_counts: Vec<u64>,
-    /// Of each tool: duplicates per call, and phases on whose longest path it lay; and the open chunk's columns.
+    /// Of each tool: duplicates per call, and phases on whose longest path it lay.
     tool_ratios: Vec<[Covariance; 2]>,
-    open_tools: Vec<[Vec<f64>; 3]>,
     /// The tree of agents, the main agent first; empty where there are no others.
     nodes: Vec<NodeSample>,
     sources: Sources,
@@ -222,7 +247,8 @@ impl Sample {
             sessions: 0,
             kept: Kept::of(model),
             watched: Watched::of(model, mean_turns),
-            open: Vec::new(),
+            open: Columns::default(),
+            pieces: Vec::new(),
             stores,
             moments: vec![Moments::default(); Quantity::ALL.len()],
             ratios: vec![Covariance::default(); Rate::ALL.len()],
@@ -230,7 +256,6 @@ impl Sample {
             probes_s: probes_s.to_vec(),
             probe_counts: vec![0; probes_s.len()],
             tool_ratios: vec![Default::default(); model.phase.tools.len()],
-            open_tools: Vec::new(),
             nodes: vec![NodeSample::default(); if model.has_agents() { model.nodes() } else { 0 }],
             sources: Sources::of_servers(model.prompt.definitions.len()),
             times: Times::default(),
@@ -291,7 +316,7 @@ impl Sample {
     /// Values at rising ranks (from 1).
     pub(super) fn at_ranks(&self, metric: Metric, ranks: &[u64]) -> Vec<f64> {
         let moments = self.moments(metric.quantity());
-        if moments.min.total_cmp(&moments.max).is_eq() {
+        if moments.is_constant() {
             return vec![moments.min; ranks.len()];
         }
         self.stores[metric.quantity() as usize].at_ranks(ranks)
@@ -377,7 +402,8 @@ impl Collect for Sample {
             sessions: 0,
             watched: self.watched,
             kept: self.kept.clone(),
-            open: vec![Vec::new(); Quantity::ALL.len() + self.probes_s.len()],
+            open: Columns::new(Quantity::ALL.len() + self.probes_s.len() + TOOL_COLUMNS * self.tool_ratios.len()),
+            pieces: Vec::new(),
             stores: Vec::new(),
             moments: Vec::new(),
             ratios: Vec::new(),
@@ -385,7 +411,6 @@ impl Collect for Sample {
             probes_s: self.probes_s.clone(),
             probe_counts: vec![0; self.probes_s.len()],
             tool_ratios: vec![Default::default(); self.tool_ratios.len()],
-            open_tools: vec![Default::default(); self.tool_ratios.len()],
             nodes: vec![NodeSample::default(); self.nodes.len()],
             sources: Sources::of_servers(self.sources.definitions.len()),
             times: Times::default(),
@@ -426,24 +451,21 @@ impl Collect for Sample {
     }
 
     fn session(&mut self, number: u64, record: &Record, bill: &Bill, room: &Workspace) {
-        if self.sessions == 0 {
-            let probes = Quantity::ALL.len()..self.open.len();
-            for index in self.kept.quantities.iter().map(|q| *q as usize).chain(probes) {
-                self.open[index].reserve_exact(CHUNK as usize);
-            }
-        }
         self.sessions += 1;
-        let (quantities, probes) = self.open.split_at_mut(Quantity::ALL.len());
-        for quantity in &self.kept.quantities {
-            quantities[*quantity as usize].push(quantity.of(record));
+        let mut row = self.open.add_row();
+        for (column, get) in &self.kept.getters {
+            row.set(*column, get(record));
         }
-        for (column, count) in probes.iter_mut().zip(&mut self.probe_counts) {
-            column.push(std::mem::take(count) as f64);
+        let mut next = Quantity::ALL.len();
+        for count in &mut self.probe_counts {
+            row.set(next, std::mem::take(count) as f64);
+            next += 1;
         }
-        for ([duplicates, calls, on_path], tool) in self.open_tools.iter_mut().zip(room.per_tool()) {
-            duplicates.push(tool.duplicates as f64);
-            calls.push(tool.calls as f64);
-            on_path.push(tool.on_path as f64);
+        for tool in room.per_tool().iter().take(self.tool_ratios.len()) {
+            row.set(next, tool.duplicates as f64);
+            row.set(next + 1, tool.calls as f64);
+            row.set(next + 2, tool.on_path as f64);
+            next += TOOL_COLUMNS;
         }
         if let Some((main, others)) = self.nodes.split_first_mut() {
             main.push(&NodeSample::main(record));
@@ -459,20 +481,9 @@ impl Collect for Sample {
             stopped.refused_worst += record.refused_worst;
             stopped.without_call += u64::from(record.turns == 0);
         }
-        for (sum, more) in self.sources.definitions.iter_mut().zip(&bill.definitions) {
-            *sum += *more;
+        if record.cost.0 > 0 {
+            self.sources.add_session(record, bill);
         }
-        self.sources.system += bill.system;
-        self.sources.task += bill.task;
-        self.sources.history += bill.history;
-        self.sources.output += bill.output;
-        self.sources.tools += record.cost_tools - record.duplicate_fees;
-        self.sources.duplicates += record.duplicate_fees;
-        self.sources.compaction += bill.lump(Lump::Compaction);
-        self.sources.keep_alive += bill.lump(Lump::KeepAlive);
-        self.sources.lost_replies += bill.lump(Lump::LostReply);
-        self.sources.searches += bill.lump(Lump::Search);
-        self.sources.agents += record.agents.cost();
         self.outcomes[record.outcome as usize] += 1;
         if self.watches(number) {
             let (turns, phases) = std::mem::take(&mut self.open_turns);
@@ -484,34 +495,42 @@ impl Collect for Sample {
     }
 
     fn close(&mut self) {
-        let column = |quantity: Quantity| &self.open[quantity as usize];
-        self.moments = self.open[..Quantity::ALL.len()].iter().map(|values| Moments::of(values)).collect();
+        let column = |quantity: Quantity| self.open.get(quantity as usize);
+        self.moments = vec![Moments::default(); Quantity::ALL.len()];
+        for quantity in &self.kept.quantities {
+            self.moments[*quantity as usize] = Moments::of(column(*quantity));
+        }
         self.ratios = vec![Covariance::default(); Rate::ALL.len()];
         for rate in &self.kept.rates {
             let (y, x) = rate.parts();
             self.ratios[*rate as usize] = Covariance::of(column(y), column(x));
         }
+        let piece = |metric: &Metric| {
+            let quantity = metric.quantity();
+            let is_kept = self.kept.quantities.contains(&quantity);
+            is_kept.then(|| (quantity, Piece::of(column(quantity), &self.moments[quantity as usize])))
+        };
+        self.pieces = Metric::ALL.iter().filter_map(piece).collect();
         self.nodes.iter_mut().for_each(NodeSample::close);
         let phases = column(Quantity::Phases);
-        self.tool_ratios = self
-            .open_tools
-            .iter()
-            .map(|[duplicates, calls, on_path]| [Covariance::of(duplicates, calls), Covariance::of(on_path, phases)])
-            .collect();
-        self.probe_ratios = self.open[Quantity::ALL.len()..]
-            .iter()
-            .map(|values| Covariance::of(values, column(Quantity::Phases)))
-            .collect();
+        let probes = Quantity::ALL.len();
+        let tools = probes + self.probes_s.len();
+        self.probe_ratios = (probes..tools).map(|probe| Covariance::of(self.open.get(probe), phases)).collect();
+        let tool_ratio = |tool: usize| {
+            let [duplicates, calls, on_path] = [0, 1, 2].map(|which| self.open.get(tools + TOOL_COLUMNS * tool + which));
+            [Covariance::of(duplicates, calls), Covariance::of(on_path, phases)]
+        };
+        self.tool_ratios = (0..self.tool_ratios.len()).map(tool_ratio).collect();
     }
 
     fn merge(&mut self, next: &mut Self) {
         self.sessions += std::mem::take(&mut next.sessions);
-        for (store, values) in self.stores.iter_mut().zip(&mut next.open) {
-            store.take(values);
+        for (quantity, piece) in next.pieces.drain(..) {
+            if let Some(store) = self.stores.get_mut(quantity as usize) {
+                store.take(piece);
+            }
         }
-        for column in &mut next.open {
-            column.clear();
-        }
+        next.open.clear();
         for (mine, other) in self.moments.iter_mut().zip(&next.moments) {
             mine.merge(other);
         }
@@ -523,9 +542,6 @@ impl Collect for Sample {
         }
         for (mine, other) in self.tool_ratios.iter_mut().flatten().zip(next.tool_ratios.iter().flatten()) {
             mine.merge(other);
-        }
-        for column in next.open_tools.iter_mut().flatten() {
-            column.clear();
         }
         for (mine, other) in self.nodes.iter_mut().zip(&mut next.nodes) {
             mine.merge(other);

@@ -3,12 +3,35 @@
 use hdrhistogram::Histogram;
 
 use super::metric::Unit;
+use super::moments::Moments;
+
+/// Values of a metric in a chunk of sessions, by session number.
+#[derive(Debug, Clone)]
+pub(super) enum Piece {
+    Values(Vec<f64>),
+    /// The same one so many times.
+    Same(f64, usize),
+}
+
+impl Piece {
+    /// Of values with these moments.
+    pub(super) fn of(values: &[f64], moments: &Moments) -> Self {
+        if moments.is_constant() { Self::Same(moments.min, values.len()) } else { Self::Values(values.to_vec()) }
+    }
+
+    fn count_at_most(&self, value: f64) -> usize {
+        match self {
+            Self::Values(values) => values.iter().filter(|x| **x <= value).count(),
+            Self::Same(x, times) => if *x <= value { *times } else { 0 },
+        }
+    }
+}
 
 /// The values of one metric.
 #[derive(Debug, Clone)]
 pub(super) enum Store {
-    /// Every value, by session number, in the pieces in which they came.
-    Exact(Vec<Vec<f64>>),
+    /// Every value, by session number.
+    Exact(Vec<Piece>),
     /// Counts per bucket of relative width below 0.1 %; `scale` turns a value into a whole number.
     Buckets { counts: Histogram<u64>, scale: f64 },
 }
@@ -29,19 +52,17 @@ impl Store {
         Histogram::new(3).map_or_else(|_| Self::exact(), |counts| Store::Buckets { counts, scale })
     }
 
-    /// Takes in more values and leaves the list empty.
-    pub(super) fn take(&mut self, new: &mut Vec<f64>) {
-        match self {
-            Store::Exact(pieces) => pieces.push(std::mem::take(new)),
-            Store::Buckets { counts, scale } => {
-                for x in new.drain(..) {
-                    // grows as needed; a count beyond its type's range would be the only failure
-                    let value = (x * *scale).round() as u64;
-                    if counts.record(value).is_err() {
-                        counts.saturating_record(value);
-                    }
-                }
+    /// Takes in more values.
+    pub(super) fn take(&mut self, new: Piece) {
+        match (self, new) {
+            (Store::Exact(pieces), new) => match (pieces.last_mut(), &new) {
+                (Some(Piece::Same(last, times)), Piece::Same(x, more)) if last.total_cmp(x).is_eq() => *times += more,
+                _ => pieces.push(new),
+            },
+            (Store::Buckets { counts, scale }, Piece::Values(values)) => {
+                values.iter().for_each(|x| record(counts, *x * *scale, 1));
             }
+            (Store::Buckets { counts, scale }, Piece::Same(x, times)) => record(counts, x * *scale, times as u64),
         }
     }
 
@@ -65,7 +86,7 @@ impl Store {
     /// The values at the given ranks (from 1, rising).
     pub(super) fn at_ranks(&self, ranks: &[u64]) -> Vec<f64> {
         match self {
-            Store::Exact(pieces) => select(&mut pieces.concat(), ranks),
+            Store::Exact(pieces) => select(&mut all(pieces), ranks),
             Store::Buckets { counts, scale } => {
                 let n = counts.len().max(1) as f64;
                 ranks.iter().map(|rank| counts.value_at_quantile(*rank as f64 / n) as f64 / scale).collect()
@@ -75,7 +96,7 @@ impl Store {
 
     pub(super) fn count_at_most(&self, value: f64) -> Option<usize> {
         match self {
-            Store::Exact(pieces) => Some(pieces.iter().flatten().filter(|x| **x <= value).count()),
+            Store::Exact(pieces) => Some(pieces.iter().map(|piece| piece.count_at_most(value)).sum()),
             Store::Buckets { .. } => None,
         }
     }
@@ -83,17 +104,37 @@ impl Store {
     /// The same; of a histogram to within a bucket.
     pub(super) fn about_at_most(&self, value: f64) -> u64 {
         match self {
-            Store::Exact(pieces) => pieces.iter().flatten().filter(|x| **x <= value).count() as u64,
+            Store::Exact(pieces) => pieces.iter().map(|piece| piece.count_at_most(value) as u64).sum(),
             Store::Buckets { counts, scale } => counts.count_between(0, (value * scale).round() as u64),
         }
     }
 
     pub(super) fn values(&self) -> Option<Vec<f64>> {
         match self {
-            Store::Exact(pieces) => Some(pieces.concat()),
+            Store::Exact(pieces) => Some(all(pieces)),
             Store::Buckets { .. } => None,
         }
     }
+}
+
+/// Counts a value so many times.
+fn record(counts: &mut Histogram<u64>, scaled: f64, times: u64) {
+    // grows as needed; a count beyond its type's range would be the only failure
+    let value = scaled.round() as u64;
+    if counts.record_n(value, times).is_err() {
+        counts.saturating_record_n(value, times);
+    }
+}
+
+fn all(pieces: &[Piece]) -> Vec<f64> {
+    let mut values = Vec::new();
+    for piece in pieces {
+        match piece {
+            Piece::Values(more) => values.extend_from_slice(more),
+            Piece::Same(x, times) => values.extend(std::iter::repeat_n(*x, *times)),
+        }
+    }
+    values
 }
 
 /// The values at rising ranks (from 1) by repeated selection: each search looks only above the last.

@@ -55,24 +55,18 @@ impl<C: Collect> Playing<'_, C> {
         let shares_prefix = session.shares_prefix();
         let prefix = &mut self.prefixes[kind.prefix];
         let is_warm = shares_prefix && prefix.is_warm(now_ns);
-        let sending = session.sending(clock_s, is_warm);
         let hit =
             if kind.is_limited { self.shared.is_hit(None, session.draws(), &mut kept.outage_draws) } else { None };
-        let mut counts = false;
+        let arrives = session.arrives();
         let ruling = match hit {
             Some(true) => Ruling::Lose,
             Some(false) => Ruling::Reject { retry_after_s: 0.0 },
-            None if sending.arrives => {
-                let ruling = if kind.is_limited {
-                    self.limiter.admit(&sending, now_ns, self.shared.piece)
-                } else {
-                    Ruling::Pass
-                };
-                counts = ruling == Ruling::Pass;
-                ruling
+            None if arrives && kind.is_limited && self.limiter.is_on() => {
+                self.limiter.admit(&session.sending(clock_s, is_warm), now_ns, self.shared.piece)
             }
             None => Ruling::Pass,
         };
+        let counts = hit.is_none() && arrives && ruling == Ruling::Pass;
         kept.holds_place = true;
         kept.waits = kept.waits.wrapping_add(1);
         kept.failure = match (hit, ruling) {
@@ -104,7 +98,8 @@ impl<C: Collect> Playing<'_, C> {
         if counts && is_kept_alive {
             self.plan_ping(slot);
         }
-        self.called(slot, &call, (counts && is_limited).then_some(call.output_tokens));
+        let writes = counts && is_limited && self.limiter.is_on();
+        self.called(slot, &call, writes.then_some(call.output_tokens));
     }
 
     /// The next ping is due when nothing has been read or written for as long again, if a call is still to come.

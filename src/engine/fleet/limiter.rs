@@ -123,6 +123,11 @@ impl Limiter {
         Self { rules: limits.rules, buckets: LimitKind::ALL.map(bucket), is_on: limits.any_rate() }
     }
 
+    /// Whether anything is limited but the number of calls at a time.
+    pub fn is_on(&self) -> bool {
+        self.is_on
+    }
+
     /// Begins to count anew: the warm-up is over.
     pub fn start_counting(&mut self) {
         for bucket in self.buckets.iter_mut().flatten() {
@@ -148,9 +153,6 @@ impl Limiter {
 
     /// Whether a call is let through.
     pub fn admit(&mut self, call: &Sending, now_ns: u64, piece: usize) -> Ruling {
-        if !self.is_on {
-            return Ruling::Pass;
-        }
         let needs = self.needs(call);
         let (mut wait_s, mut is_short) = (0.0_f64, false);
         for (bucket, (_, level)) in self.buckets.iter_mut().zip(needs) {

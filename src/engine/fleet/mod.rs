@@ -97,7 +97,9 @@ struct Slot<'m> {
     leaving: Option<Box<Leaving>>,
     /// Its turns, where they are wanted.
     watch: Option<Box<Watch>>,
-    session: Option<Session<'m, SessionDraws>>,
+    session: Option<Box<Session<'m, SessionDraws>>>,
+    /// The room of a session that is over.
+    spare: Option<Box<Session<'m, SessionDraws>>>,
     /// Where a session can have several runs.
     runs: Option<Box<Runs<'m, SessionDraws>>>,
     is_here: bool,
@@ -125,6 +127,20 @@ struct Slot<'m> {
     outage_draws: u64,
 }
 
+impl<'m> Slot<'m> {
+    /// A run begins, in the room of the one before it.
+    fn begin(&mut self, model: &'m Model, draws: SessionDraws, before: Used) -> &mut Session<'m, SessionDraws> {
+        let is_watched = self.watch.is_some();
+        match self.spare.take() {
+            Some(mut room) => {
+                room.renew(model, draws, is_watched, before);
+                self.session.insert(room)
+            }
+            None => self.session.insert(Box::new(Session::new(model, draws, is_watched, before))),
+        }
+    }
+}
+
 /// Sessions are numbered by replication and arrival, away from those that are played alone.
 const REPLICATION_BITS: u32 = 40;
 /// The part of a session's number that counts within its replication.
@@ -145,6 +161,9 @@ struct Playing<'m, C> {
     coming: Coming<'m, SplitMix64>,
     slots: Vec<Slot<'m>>,
     free: Vec<u32>,
+    /// Empty, to be used again.
+    #[allow(clippy::vec_box)] // they go back into slots as they are
+    watches: Vec<Box<Watch>>,
     shared: Shared<'m>,
     kinds: Kinds<'m>,
     limiter: Limiter,
@@ -196,6 +215,7 @@ impl<'m, C: Collect> Playing<'m, C> {
             coming: Coming::new(&fleet.arrivals, fleet.horizon_s, stream),
             slots: Vec::new(),
             free: Vec::new(),
+            watches: Vec::new(),
             limiter: Limiter::new(limits),
             prefixes: (0..kinds.prefixes()).map(|_| SharedPrefix::default()).collect(),
             kinds,
@@ -308,7 +328,7 @@ impl<'m, C: Collect> Playing<'m, C> {
         let kept = &mut self.slots[slot as usize];
         (kept.number, kept.arrived_ns) = (number, now_ns);
         kept.is_here = true;
-        kept.watch = self.chunk.watches(number).then(Box::default);
+        kept.watch = self.chunk.watches(number).then(|| self.watches.pop().unwrap_or_default());
         kept.room.start_session(self.model);
         let draws = SessionDraws::new(self.seed, number);
         if self.model.is_one_run() {
@@ -340,9 +360,9 @@ impl<'m, C: Collect> Playing<'m, C> {
         if let Some(watch) = &mut kept.watch {
             watch.begin_run(run.number);
         }
-        let is_watched = kept.watch.is_some();
-        let session = kept.session.insert(Session::new(run.model, run.draws, is_watched, run.before));
-        if self.kinds.get(kept.kind).is_gated {
+        let is_gated = self.kinds.get(kept.kind).is_gated;
+        let session = kept.begin(run.model, run.draws, run.before);
+        if is_gated {
             session.gate();
         }
         kept.room.start_run(run.number, run.origin_s);
@@ -395,21 +415,26 @@ impl<'m, C: Collect> Playing<'m, C> {
 
     fn end_run(&mut self, slot: u32, outcome: Outcome) {
         let kept = &mut self.slots[slot as usize];
-        let Some(session) = &kept.session else { return };
+        let Some(mut session) = kept.session.take() else { return };
         (kept.pings, kept.ping_ns) = (kept.pings.wrapping_add(1), None);
         let now_s = seconds(self.shared.now_ns - kept.run_ns);
         if let Some(watch) = &mut kept.watch {
-            watch.end(session, now_s);
+            watch.end(&session, now_s);
         }
-        let starts_warm = session.starts_warm();
-        let (record, bill) = session.finish(outcome, &kept.totals, now_s);
-        kept.session = None;
+        session.close(outcome, &kept.totals, now_s);
         if let Some(request) = kept.caller {
-            kept.leaving = Some(Box::new(Leaving { record, bill, starts_warm }));
-            return self.agent_ends(slot, request, record.outcome == Outcome::Answered);
+            let (record, bill) = (*session.record(), session.bill().clone());
+            kept.leaving = Some(Box::new(Leaving { record, bill, starts_warm: session.starts_warm() }));
+            kept.spare = Some(session);
+            return self.agent_ends(slot, request, outcome == Outcome::Answered);
         }
-        let Some(mut runs) = kept.runs.take() else { return self.end(slot, &record, &bill) };
-        runs.ended(&record, &bill);
+        let Some(mut runs) = kept.runs.take() else {
+            self.end(slot, session.record(), session.bill());
+            self.slots[slot as usize].spare = Some(session);
+            return;
+        };
+        runs.ended(session.record(), session.bill());
+        kept.spare = Some(session);
         if let Some(run) = runs.begin() {
             kept.runs = Some(runs);
             return self.begin_run(slot, &run);
@@ -467,7 +492,7 @@ impl<'m, C: Collect> Playing<'m, C> {
         let kept = &mut self.slots[slot as usize];
         let watch = kept.watch.take();
         if self.is_counting {
-            if let Some(watch) = watch {
+            if let Some(watch) = &watch {
                 watch.turns.iter().for_each(|turn| self.chunk.turn(turn));
                 watch.messages_s.iter().for_each(|latency_s| self.chunk.message(*latency_s));
             }
@@ -476,6 +501,10 @@ impl<'m, C: Collect> Playing<'m, C> {
             if self.in_chunk == CHUNK {
                 self.close_chunk();
             }
+        }
+        if let Some(mut watch) = watch {
+            watch.clear();
+            self.watches.push(watch);
         }
         self.free.push(slot);
     }

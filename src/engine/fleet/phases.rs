@@ -4,7 +4,7 @@ use super::Playing;
 use super::clock::{ns, seconds};
 use super::shared::{AtTool, Happening, Meeting, Whose, Work};
 use crate::engine::Collect;
-use crate::session::{Event, PhaseEnd, PhaseTotals, Record, Session, Used, What, play_phase};
+use crate::session::{Event, PhaseEnd, PhaseTotals, Record, Used, What, play_phase};
 
 impl<C: Collect> Playing<'_, C> {
     pub(super) fn begin_phase(&mut self, slot: u32, turn: u64) {
@@ -127,12 +127,12 @@ impl<C: Collect> Playing<'_, C> {
         let kept = &mut self.slots[slot as usize];
         (kept.number, kept.kind, kept.caller) = (number, kind, Some(request));
         kept.room.start_session(rules.model);
-        let mut session = Session::of_agent(rules.model, draws, Used::default(), false);
+        let session = kept.begin(rules.model, draws, Used::default());
+        session.is_of_agent(false);
         if rules.is_gated {
             session.gate();
         }
         kept.totals = PhaseTotals::default();
-        kept.session = Some(session);
         kept.run_ns = self.shared.now_ns;
         self.go_on(slot);
     }

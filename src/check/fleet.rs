@@ -77,12 +77,12 @@ fn conservation(names: &[String], replications: &[Replication<()>], checks: &mut
         checks.add(Ok(Check::new("queue.conservation", form, whose, came, exactly(went))));
     }
     let form = "time in the system, session by session";
-    let stays = sum(&|r| r.stay_in_window_s);
+    let stays = sum(&|r| r.stay_in_window.s());
     let area = sum(&|r| r.in_progress.area_s);
     checks.add(Ok(Check::new("queue.little", form, "sessions in progress × time", stays, exactly(area))));
     for index in 0..stations {
         if replications[0].stations[index].servers < u64::MAX {
-            let waits = sum(&|r| r.stations[index].waited_in_window_s);
+            let waits = sum(&|r| r.stations[index].waited_in_window.s());
             let area = sum(&|r| r.stations[index].waiting.area_s);
             let whose = format!("calls of {} that wait × time", name(names, replications[0].stations[index].tool));
             checks.add(Ok(Check::new("queue.little", "waits, call by call", whose, waits, exactly(area))));

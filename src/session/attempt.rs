@@ -54,11 +54,11 @@ impl<D: Draws> Session<'_, D> {
     pub(super) fn draw_turn(&self, number: u64) -> Drawn {
         let model = self.model;
         let output_tokens = draw_whole(&self.draws, &model.output, Purpose::Output, number);
-        let first_token_s = match self.fixed_first_token_s {
+        let first_token_s = match self.facts.fixed_first_token_s {
             Some(fixed_s) => fixed_s,
             None => draw_real(&self.draws, &model.timing.first_token_s, Purpose::FirstToken, number),
         };
-        let writing_s = match (self.fixed_rate, &model.timing.output_rate) {
+        let writing_s = match (self.facts.fixed_rate, &model.timing.output_rate) {
             (Some(rate), _) => real(output_tokens) / rate,
             (None, None) => 0.0,
             (None, Some(rate)) => real(output_tokens) / draw_real(&self.draws, rate, Purpose::OutputRate, number),

@@ -70,6 +70,40 @@ enum State {
     Over(Outcome),
 }
 
+/// What is asked of a model again and again.
+#[derive(Debug, Clone, Copy)]
+struct Facts {
+    definition_tokens: u64,
+    /// What is the same for every call: time to the first token, s, and tokens a second.
+    fixed_first_token_s: Option<f64>,
+    fixed_rate: Option<f64>,
+    /// Whether nothing but turns can happen: no faults, breaks, pings or budget.
+    is_plain: bool,
+    has_budget: bool,
+    searches: bool,
+    /// Whether some of its tools are agents, have to be found first, or are called from code.
+    more_than_tools: bool,
+}
+
+impl Facts {
+    fn of(model: &Model) -> Self {
+        let (has_budget, searches) = (model.budget.any(), model.searches());
+        Self {
+            definition_tokens: model.prompt.definition_tokens(),
+            fixed_first_token_s: model.timing.first_token_s.as_constant(),
+            fixed_rate: model.timing.output_rate.as_ref().and_then(Dist::as_constant),
+            is_plain: !model.faults.any()
+                && !model.cache.breaks.any()
+                && !model.cache.is_kept_alive()
+                && !has_budget
+                && !searches,
+            has_budget,
+            searches,
+            more_than_tools: model.has_agents() || searches || !model.phase.code.is_empty(),
+        }
+    }
+}
+
 /// One session under way.
 #[derive(Debug)]
 #[allow(clippy::struct_excessive_bools)] // each is a fact of its own about the call to come
@@ -110,13 +144,9 @@ pub struct Session<'m, D: Draws> {
     expired_seen: bool,
     /// Calls made before the message that is handled.
     turns_before: u64,
-    /// What is the same for every call: time to the first token, s, and tokens a second.
-    fixed_first_token_s: Option<f64>,
-    fixed_rate: Option<f64>,
-    /// Whether nothing but turns can happen: no faults, breaks, pings or budget.
+    facts: Facts,
+    /// Whether nothing but turns can happen.
     plain: bool,
-    /// Whether some of its tools are agents, have to be found first, or are called from code.
-    more_than_tools: bool,
     /// Turns that didn't take the plain way.
     careful_turns: u64,
     retrying: Option<Retrying<D::Stream>>,
@@ -163,10 +193,8 @@ impl<'m, D: Draws> Session<'m, D> {
             broken: false,
             expired_seen: false,
             turns_before: 0,
-            fixed_first_token_s: None,
-            fixed_rate: None,
+            facts: Facts::of(model),
             plain: false,
-            more_than_tools: false,
             careful_turns: 0,
             retrying: None,
             searching: None,
@@ -182,13 +210,16 @@ impl<'m, D: Draws> Session<'m, D> {
     /// Another session in the room of one that is over; see [`Session::new`].
     #[inline]
     pub fn renew(&mut self, model: &'m Model, draws: D, watched: bool, before: Used) {
-        (self.model, self.draws) = (model, draws);
+        if !std::ptr::eq(self.model, model) {
+            (self.model, self.facts) = (model, Facts::of(model));
+        }
+        self.draws = draws;
         self.record = Record::default();
         self.ledger.clear();
         self.set_out(watched, before);
     }
 
-    /// Sets everything but its model and draws, and the books, which are empty.
+    /// Sets everything but its model, its draws, and the books, which are empty.
     #[inline(always)]
     #[allow(clippy::inline_always)] // in `new` nothing is set twice then
     fn set_out(&mut self, watched: bool, before: Used) {
@@ -216,10 +247,8 @@ impl<'m, D: Draws> Session<'m, D> {
             broken,
             expired_seen,
             turns_before,
-            fixed_first_token_s,
-            fixed_rate,
+            facts,
             plain,
-            more_than_tools,
             careful_turns,
             retrying,
             searching,
@@ -233,7 +262,7 @@ impl<'m, D: Draws> Session<'m, D> {
         *turns = draw_whole(draws, &model.turns, Purpose::Turns, 0);
         let system_tokens = draw_whole(draws, &model.prompt.system, Purpose::System, 0);
         let task_tokens = draw_whole(draws, &model.prompt.task, Purpose::Task, 0);
-        let definitions = model.prompt.definition_tokens();
+        let definitions = facts.definition_tokens;
         let prefix = definitions + system_tokens;
         (*state, *kind) = (State::Loop, Kind::Turn);
         (*message, *made, *turn, *turns_before, *careful_turns) = (0, 0, 0, 0, 0);
@@ -243,17 +272,10 @@ impl<'m, D: Draws> Session<'m, D> {
         *entry = Entry::default();
         (*starts_warm, *has_own_prefix, *gate, *touched) = (None, false, None, None);
         (*summary_to_apply, *broken, *expired_seen) = (false, false, false);
-        *fixed_first_token_s = model.timing.first_token_s.as_constant();
-        *fixed_rate = model.timing.output_rate.as_ref().and_then(Dist::as_constant);
-        *plain = !model.faults.any()
-            && !model.cache.breaks.any()
-            && !model.cache.is_kept_alive()
-            && !model.budget.any()
-            && !model.searches();
-        *more_than_tools = model.has_agents() || model.searches() || !model.phase.code.is_empty();
+        *plain = facts.is_plain;
         *retrying = None;
-        *searching = model.searches().then(|| Searching::new(model));
-        *spend = Spend { kept: watched || model.budget.any(), before, ..Spend::default() };
+        *searching = facts.searches.then(|| Searching::new(model));
+        *spend = Spend { kept: watched || facts.has_budget, before, ..Spend::default() };
         ledger.begin(prefix, task_tokens);
     }
 
@@ -298,6 +320,9 @@ impl<'m, D: Draws> Session<'m, D> {
         }
         if self.asks_for_plain_turn() {
             return Step::Send;
+        }
+        if self.state == State::Answered && self.message + 1 >= self.messages {
+            return self.end(Outcome::Answered);
         }
         if self.state != State::Loop
             && let Some(step) = self.resume(now_s)
@@ -385,7 +410,6 @@ impl<'m, D: Draws> Session<'m, D> {
                 }
                 Some(self.next_attempt(now_s))
             }
-            State::Answered if self.message + 1 >= self.messages => Some(self.end(Outcome::Answered)),
             State::Answered => {
                 self.message += 1;
                 self.turns_before = self.turn;
@@ -491,7 +515,7 @@ impl<'m, D: Draws> Session<'m, D> {
     /// Whether some of its tools are agents, have to be found first, or are called from code.
     #[inline]
     fn has_more_than_tools(&self) -> bool {
-        self.more_than_tools
+        self.facts.more_than_tools
     }
 
     /// The draws of this session, for its tool phases.

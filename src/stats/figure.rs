@@ -172,7 +172,7 @@ impl Figure {
             }
             Self::WaitMean(place) => {
                 let waits = &station(place)?.waits;
-                waits.sum_s / waits.count as f64
+                waits.sum.s() / waits.count as f64
             }
             Self::WaitQuantile(place, p) => station(place)?.waits.quantile_s(p)?,
             Self::TurnedAway(place) => {

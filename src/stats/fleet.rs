@@ -433,7 +433,7 @@ fn station(index: usize, replications: &[Replication<Sample>]) -> StationSummary
             .map(|servers| share(timed().map(|(s, counted_s)| s.busy.area_s / (counted_s * servers as f64)))),
         waiting: over(timed().map(|(s, counted_s)| s.waiting.area_s / counted_s)),
         most_waiting: all().map(|s| s.waiting.most).max().unwrap_or(0),
-        wait_s: waits.then(|| over(all().map(|s| ratio(s.waits.sum_s, s.waits.count as f64)))),
+        wait_s: waits.then(|| over(all().map(|s| ratio(s.waits.sum.s(), s.waits.count as f64)))),
         wait_quantiles: if waits { QUANTILES.into_iter().map(quantile).collect() } else { Vec::new() },
         waited: waits.then(|| share(all().map(|s| ratio(s.waits.waited as f64, s.waits.count as f64)))),
         turned_away: share(all().map(|s| ratio(s.turned_away.counted as f64, per(s)))),

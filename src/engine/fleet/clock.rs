@@ -90,11 +90,17 @@ impl<T: Copy> Agenda<T> {
     }
 
     /// Plans something; what lies in the past happens now.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // what is planned is written where it is kept
     pub fn plan(&mut self, at_ns: u64, what: T) {
         if at_ns <= self.now_ns {
             return self.now.push_back(what);
         }
         let place = self.kept.put(what);
+        self.enter(at_ns, place);
+    }
+
+    fn enter(&mut self, at_ns: u64, place: u32) {
         let planned = self.numbered(at_ns, place);
         self.later.push(Reverse(planned));
     }

@@ -35,7 +35,7 @@ use kinds::{Kinds, MAIN};
 use limiter::Limiter;
 pub use limiter::{LimitKind, LimitRecord};
 use prefix::SharedPrefix;
-pub use recorder::{Gauge, PIECES, Tally, Waits};
+pub use recorder::{Gauge, PIECES, Tally, TimeSum, Waits};
 pub use replication::Replication;
 use shared::{AtTool, Happening, Shared};
 use station::Station;
@@ -128,6 +128,13 @@ struct Slot<'m> {
 }
 
 impl<'m> Slot<'m> {
+    /// Sums over tool phases begin anew; most runs without tools leave them as they were.
+    fn start_totals(&mut self) {
+        if self.totals.calls > 0 {
+            self.totals = PhaseTotals::default();
+        }
+    }
+
     /// A run begins, in the room of the one before it.
     fn begin(&mut self, model: &'m Model, draws: SessionDraws, before: Used) -> &mut Session<'m, SessionDraws> {
         let is_watched = self.watch.is_some();
@@ -194,7 +201,7 @@ impl<'m, C: Collect> Playing<'m, C> {
             ended: Tally::new(),
             unanswered: Tally::new(),
             in_progress: Gauge::new(ruler),
-            stay_in_window_s: 0.0,
+            stay_in_window: TimeSum::default(),
             stations: Vec::new(),
             limits: Vec::new(),
             prefix_calls: 0,
@@ -239,14 +246,16 @@ impl<'m, C: Collect> Playing<'m, C> {
     fn play(mut self, progress: &(dyn Fn(u64) + Sync)) -> Replication<C> {
         const EACH: u64 = 1_000;
         let horizon_ns = ns(self.shared.fleet.horizon_s);
-        let (mut reported, mut events) = (0, 0);
+        let (mut reported, mut events, mut piece_end_ns) = (0, 0, 0);
         while let Some((at_ns, what)) = self.shared.agenda.next() {
             if at_ns >= horizon_ns {
                 break;
             }
             events += 1;
             self.shared.now_ns = at_ns;
-            self.shared.piece = self.shared.ruler.piece(at_ns);
+            if at_ns >= piece_end_ns {
+                (self.shared.piece, piece_end_ns) = self.shared.ruler.piece(at_ns);
+            }
             self.happens(what);
             if self.out.ended.all >= reported + EACH {
                 progress(self.out.ended.all - reported);
@@ -264,7 +273,7 @@ impl<'m, C: Collect> Playing<'m, C> {
         let mut out = self.out;
         let here = self.slots.iter().filter(|slot| slot.is_here);
         let from_ns = self.from_ns;
-        out.stay_in_window_s += here.map(|slot| seconds(end_ns - slot.arrived_ns.max(from_ns))).sum::<f64>();
+        here.for_each(|slot| out.stay_in_window.add_ns(end_ns - slot.arrived_ns.max(from_ns)));
         out.in_progress.close(end_ns);
         let lingers = |slot: &&Slot<'_>| slot.leaving.is_some() && slot.caller.is_none();
         out.lingering = self.slots.iter().filter(lingers).count() as u64;
@@ -302,8 +311,8 @@ impl<'m, C: Collect> Playing<'m, C> {
         let now_ns = self.shared.now_ns;
         self.is_counting = true;
         self.out.in_progress.start_counting(now_ns);
-        (self.out.arrived.counted, self.out.ended.counted, self.out.stay_in_window_s) = (0, 0, 0.0);
-        self.from_ns = now_ns;
+        (self.out.arrived.counted, self.out.ended.counted) = (0, 0);
+        (self.out.stay_in_window, self.from_ns) = (TimeSum::default(), now_ns);
         (self.out.prefix_calls, self.out.prefix_warm, self.out.unanswered.counted) = (0, 0, 0);
         self.shared.refused.counted = 0;
         self.model_station.start_counting(now_ns);
@@ -354,6 +363,7 @@ impl<'m, C: Collect> Playing<'m, C> {
         slot
     }
 
+    #[inline]
     fn begin_run(&mut self, slot: u32, run: &Run<'m, SessionDraws>) {
         let kept = &mut self.slots[slot as usize];
         (kept.kind, kept.phases_before_run) = (self.kinds.of_run(run.model), kept.phases);
@@ -366,7 +376,7 @@ impl<'m, C: Collect> Playing<'m, C> {
             session.gate();
         }
         kept.room.start_run(run.number, run.origin_s);
-        kept.totals = PhaseTotals::default();
+        kept.start_totals();
         kept.run_ns = self.shared.now_ns;
         self.go_on(slot);
     }
@@ -449,7 +459,7 @@ impl<'m, C: Collect> Playing<'m, C> {
         let kept = &mut self.slots[slot as usize];
         self.out.in_progress.down(now_ns);
         self.out.ended.count(piece);
-        self.out.stay_in_window_s += seconds(now_ns - kept.arrived_ns.max(self.from_ns));
+        self.out.stay_in_window.add_ns(now_ns - kept.arrived_ns.max(self.from_ns));
         kept.is_here = false;
         if record.outcome != Outcome::Answered {
             self.out.unanswered.count(piece);

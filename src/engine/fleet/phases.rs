@@ -4,7 +4,7 @@ use super::Playing;
 use super::clock::{ns, seconds};
 use super::shared::{AtTool, Happening, Meeting, Whose, Work};
 use crate::engine::Collect;
-use crate::session::{Event, PhaseEnd, PhaseTotals, Record, Used, What, play_phase};
+use crate::session::{Event, PhaseEnd, Record, Used, What, play_phase};
 
 impl<C: Collect> Playing<'_, C> {
     pub(super) fn begin_phase(&mut self, slot: u32, turn: u64) {
@@ -132,7 +132,7 @@ impl<C: Collect> Playing<'_, C> {
         if rules.is_gated {
             session.gate();
         }
-        kept.totals = PhaseTotals::default();
+        kept.start_totals();
         kept.run_ns = self.shared.now_ns;
         self.go_on(slot);
     }

@@ -19,12 +19,36 @@ impl Ruler {
         Self { piece_ns: horizon_ns.div_ceil(PIECES as u64).max(1) }
     }
 
-    pub fn piece(self, now_ns: u64) -> usize {
-        ((now_ns / self.piece_ns) as usize).min(PIECES - 1)
+    /// The piece that a moment lies in, and when the next begins.
+    pub fn piece(self, now_ns: u64) -> (usize, u64) {
+        let piece = now_ns / self.piece_ns;
+        let end_ns = (piece + 1).saturating_mul(self.piece_ns);
+        if piece + 1 < PIECES as u64 { (piece as usize, end_ns) } else { (PIECES - 1, u64::MAX) }
     }
 
     pub fn piece_s(self) -> f64 {
         seconds(self.piece_ns)
+    }
+}
+
+/// Time summed over sessions or calls, exactly.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TimeSum {
+    ns: u128,
+}
+
+impl TimeSum {
+    /// In seconds.
+    pub fn s(self) -> f64 {
+        self.ns as f64 / 1e9
+    }
+
+    pub(super) fn add_ns(&mut self, ns: u64) {
+        self.ns += u128::from(ns);
+    }
+
+    fn add(&mut self, other: Self) {
+        self.ns += other.ns;
     }
 }
 
@@ -140,19 +164,19 @@ impl Gauge {
 /// Waits, with their distribution to within 0.1 %.
 #[derive(Debug, Clone)]
 pub struct Waits {
-    /// How many, how many of them weren't zero, and their sum, s.
+    /// How many.
     pub count: u64,
-    /// Those that weren't zero.
+    /// Those of them that weren't zero.
     pub waited: u64,
-    /// Their sum, s.
-    pub sum_s: f64,
+    /// Their sum.
+    pub sum: TimeSum,
     /// In microseconds; nothing where none was kept. Of a station that is closed; until then without those that were zero.
     pub histogram: Option<Histogram<u64>>,
 }
 
 impl Default for Waits {
     fn default() -> Self {
-        Self { count: 0, waited: 0, sum_s: 0.0, histogram: Histogram::new(3).ok() }
+        Self { count: 0, waited: 0, sum: TimeSum::default(), histogram: Histogram::new(3).ok() }
     }
 }
 
@@ -162,7 +186,7 @@ impl Waits {
     pub fn and(mut self, other: &Self) -> Self {
         self.count += other.count;
         self.waited += other.waited;
-        self.sum_s += other.sum_s;
+        self.sum.add(other.sum);
         if let (Some(mine), Some(theirs)) = (&mut self.histogram, &other.histogram) {
             // it grows as needed, and both count in microseconds
             if mine.add(theirs).is_err() {
@@ -183,7 +207,7 @@ impl Waits {
             return;
         }
         self.waited += 1;
-        self.sum_s += seconds(wait_ns);
+        self.sum.add_ns(wait_ns);
         if let Some(histogram) = &mut self.histogram {
             // it grows as needed
             if histogram.record(wait_ns / 1_000).is_err() {
@@ -202,7 +226,7 @@ impl Waits {
     }
 
     pub(super) fn clear(&mut self) {
-        (self.count, self.waited, self.sum_s) = (0, 0, 0.0);
+        (self.count, self.waited, self.sum) = (0, 0, TimeSum::default());
         if let Some(histogram) = &mut self.histogram {
             histogram.reset();
         }

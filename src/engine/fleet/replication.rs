@@ -1,7 +1,7 @@
 //! What one replication of a fleet came to.
 
 use super::limiter::LimitRecord;
-use super::recorder::{Gauge, Tally};
+use super::recorder::{Gauge, Tally, TimeSum};
 use super::station::StationRecord;
 use crate::price::PicoUsd;
 
@@ -18,8 +18,8 @@ pub struct Replication<C> {
     pub unanswered: Tally,
     /// Sessions in progress.
     pub in_progress: Gauge,
-    /// Time that sessions spent here, with the user's waits, summed session by session, s.
-    pub stay_in_window_s: f64,
+    /// Time that sessions spent here, with the user's waits, summed session by session.
+    pub stay_in_window: TimeSum,
     /// The model, then each tool.
     pub stations: Vec<StationRecord>,
     /// Provider limits.
@@ -56,7 +56,7 @@ impl<C> Replication<C> {
             ended: self.ended,
             unanswered: self.unanswered,
             in_progress: self.in_progress,
-            stay_in_window_s: self.stay_in_window_s,
+            stay_in_window: self.stay_in_window,
             stations: self.stations,
             limits: self.limits,
             prefix_calls: self.prefix_calls,

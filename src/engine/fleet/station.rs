@@ -2,8 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::clock::seconds;
-use super::recorder::{Gauge, Ruler, Tally, Waits};
+use super::recorder::{Gauge, Ruler, Tally, TimeSum, Waits};
 
 /// What a station did. Sums are between the warm-up and the horizon.
 #[derive(Debug, Clone)]
@@ -30,8 +29,8 @@ pub struct StationRecord {
     pub waiting: Gauge,
     /// How long those waited whose service began, s.
     pub waits: Waits,
-    /// Time that requests waited, summed request by request, s.
-    pub waited_in_window_s: f64,
+    /// Time that requests waited, summed request by request.
+    pub waited_in_window: TimeSum,
 }
 
 /// A station with what is waiting there.
@@ -65,7 +64,7 @@ impl<T> Station<T> {
             busy: Gauge::new(ruler),
             waiting: Gauge::new(ruler),
             waits: Waits::default(),
-            waited_in_window_s: 0.0,
+            waited_in_window: TimeSum::default(),
         };
         Self { record, queue: VecDeque::new(), from_ns: 0 }
     }
@@ -94,7 +93,7 @@ impl<T> Station<T> {
             Some((request, since_ns)) => {
                 record.waiting.down(now_ns);
                 record.waits.add(now_ns - since_ns);
-                record.waited_in_window_s += seconds(now_ns - since_ns.max(self.from_ns));
+                record.waited_in_window.add_ns(now_ns - since_ns.max(self.from_ns));
                 Some((request, now_ns - since_ns))
             }
             None => {
@@ -110,7 +109,7 @@ impl<T> Station<T> {
         let (_, since_ns) = self.queue.remove(at)?;
         self.record.waiting.down(now_ns);
         self.record.left.count(piece);
-        self.record.waited_in_window_s += seconds(now_ns - since_ns.max(self.from_ns));
+        self.record.waited_in_window.add_ns(now_ns - since_ns.max(self.from_ns));
         Some(now_ns - since_ns)
     }
 
@@ -124,7 +123,7 @@ impl<T> Station<T> {
         record.busy.start_counting(now_ns);
         record.waiting.start_counting(now_ns);
         record.waits.clear();
-        (record.waited_in_window_s, self.from_ns) = (0.0, now_ns);
+        (record.waited_in_window, self.from_ns) = (TimeSum::default(), now_ns);
     }
 
     /// Closes the books at the horizon.
@@ -133,8 +132,9 @@ impl<T> Station<T> {
         self.record.waiting.close(now_ns);
         self.record.waits.close();
         let from_ns = self.from_ns;
-        let waiting = self.queue.iter().map(|(_, since_ns)| seconds(now_ns - (*since_ns).max(from_ns)));
-        self.record.waited_in_window_s += waiting.sum::<f64>();
+        for (_, since_ns) in &self.queue {
+            self.record.waited_in_window.add_ns(now_ns - (*since_ns).max(from_ns));
+        }
         self.record
     }
 }

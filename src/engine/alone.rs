@@ -133,9 +133,9 @@ impl Play<'_> {
             let used = starts.len();
             collectors.par_iter_mut().zip(starts).for_each(|(chunk, start)| {
                 let end = to.min(start + CHUNK);
-                let mut room = Workspace::default();
+                let mut player = Player::default();
                 for number in start..end {
-                    play_session(self.model, self.seed, number, &mut room, chunk);
+                    player.play(self.model, self.seed, number, chunk);
                 }
                 chunk.close();
                 progress(end - start);
@@ -148,29 +148,44 @@ impl Play<'_> {
     }
 }
 
-/// Plays one session from its first request to its end.
-pub fn play_session<C: Collect>(model: &Model, seed: u64, number: u64, room: &mut Workspace, into: &mut C) {
-    if into.watches(number) {
-        play::<C, true>(model, seed, number, room, into);
-    } else {
-        play::<C, false>(model, seed, number, room, into);
-    }
+/// Plays sessions one after another, each in the room of the one before.
+#[derive(Default)]
+struct Player<'m> {
+    room: Workspace,
+    session: Option<Session<'m, SessionDraws>>,
 }
 
-/// Compiled twice: most sessions aren't watched, and theirs is most of the time.
-fn play<C: Collect, const WATCHED: bool>(model: &Model, seed: u64, number: u64, room: &mut Workspace, into: &mut C) {
-    room.start_session(model);
-    let draws = SessionDraws::new(seed, number);
-    if let Some(herd) = &model.herd {
-        return into.session(number, &play_herd(herd, &draws), &Bill::default(), room);
+impl<'m> Player<'m> {
+    /// Plays one session from its first request to its end.
+    fn play<C: Collect>(&mut self, model: &'m Model, seed: u64, number: u64, into: &mut C) {
+        if into.watches(number) {
+            self.play_as::<C, true>(model, seed, number, into);
+        } else {
+            self.play_as::<C, false>(model, seed, number, into);
+        }
     }
-    if model.is_one_run() {
-        let mut session = Session::new(model, draws, WATCHED, Used::default());
-        play_run::<C, WATCHED>(&mut session, 0, room, into);
-        into.session(number, session.record(), session.bill(), room);
-    } else {
-        let (record, bill) = play_runs::<C, WATCHED>(model, draws, room, into);
-        into.session(number, &record, &bill, room);
+
+    /// Compiled twice: most sessions aren't watched, and theirs is most of the time.
+    fn play_as<C: Collect, const WATCHED: bool>(&mut self, model: &'m Model, seed: u64, number: u64, into: &mut C) {
+        let room = &mut self.room;
+        room.start_session(model);
+        let draws = SessionDraws::new(seed, number);
+        if let Some(herd) = &model.herd {
+            into.session(number, &play_herd(herd, &draws), &Bill::default(), room);
+        } else if model.is_one_run() {
+            let session = match &mut self.session {
+                Some(session) => {
+                    session.renew(model, draws, WATCHED, Used::default());
+                    session
+                }
+                none => none.insert(Session::new(model, draws, WATCHED, Used::default())),
+            };
+            play_run::<C, WATCHED>(session, 0, room, into);
+            into.session(number, session.record(), session.bill(), room);
+        } else {
+            let (record, bill) = play_runs::<C, WATCHED>(model, draws, room, into);
+            into.session(number, &record, &bill, room);
+        }
     }
 }
 

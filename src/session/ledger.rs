@@ -71,13 +71,6 @@ struct TierLedger {
     output_tokens: u64,
 }
 
-impl TierLedger {
-    /// Whether no call was booked.
-    fn is_empty(&self) -> bool {
-        self.fixed_read + self.prefix_read + self.written + self.plain == 0 && self.odd_hits.is_empty()
-    }
-}
-
 /// The quantities of one session.
 #[derive(Debug, Default)]
 pub struct Ledger {
@@ -87,6 +80,8 @@ pub struct Ledger {
     prefix_tokens: u64,
     /// By tier, before the first summary and after it.
     tiers: [TierLedger; 4],
+    /// The tiers that calls were booked to, a bit each.
+    booked: u32,
     after_summary: bool,
     /// Requests that aren't turns, where there were any.
     lumps: Option<Box<[[Tokens; 2]; 4]>>,
@@ -192,20 +187,10 @@ impl Ledger {
     /// Forgets its session.
     #[inline]
     pub(super) fn clear(&mut self) {
-        for tier in self.used() {
-            // what is empty is so already
-            if !tier.is_empty() {
-                *tier = TierLedger::default();
-            }
+        for index in bits(self.booked) {
+            self.tiers[index] = TierLedger::default();
         }
-        (self.after_summary, self.lumps) = (false, None);
-    }
-
-    /// The tiers that can have been booked to.
-    #[inline]
-    fn used(&mut self) -> &mut [TierLedger] {
-        let used = if self.after_summary { 4 } else { 2 };
-        &mut self.tiers[..used]
+        (self.booked, self.after_summary, self.lumps) = (0, false, None);
     }
 
     /// From now on a summary stands for all messages.
@@ -228,7 +213,9 @@ impl Ledger {
     #[inline]
     pub(super) fn call(&mut self, tier: usize, prompt: u64, hit: u64, cacheable: bool, output: u64) {
         let (fixed, prefix) = (self.fixed_tokens, self.prefix_tokens);
-        let ledger = &mut self.tiers[tier + 2 * usize::from(self.after_summary)];
+        let index = tier + 2 * usize::from(self.after_summary);
+        let ledger = &mut self.tiers[index];
+        self.booked |= 1 << index;
         let history = prompt - fixed;
         let history_read = hit.saturating_sub(fixed);
         ledger.output_tokens += output;
@@ -271,11 +258,8 @@ impl Ledger {
     #[inline]
     pub(super) fn bill(&self, definitions: &[u64], system_tokens: u64, tariff: Option<&Tariff>, bill: &mut Bill) {
         bill.clear(definitions.len());
-        let used = if self.after_summary { 4 } else { 2 };
-        for (index, ledger) in self.tiers.iter().enumerate().take(used) {
-            if ledger.is_empty() {
-                continue;
-            }
+        for index in bits(self.booked) {
+            let ledger = &self.tiers[index];
             let rates = tariff.map(|t| *t.rates(index % 2));
             let rates = rates.as_ref();
             let mut from = 0;
@@ -309,6 +293,16 @@ impl Ledger {
             bill_lumps(lumps, bill, tariff);
         }
     }
+}
+
+/// The numbers of the bits that are set, from the lowest.
+#[inline]
+fn bits(mut set: u32) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let lowest = (set != 0).then_some(set.trailing_zeros() as usize);
+        set &= set.wrapping_sub(1);
+        lowest
+    })
 }
 
 #[cold]

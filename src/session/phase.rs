@@ -79,6 +79,8 @@ pub struct Workspace {
     pub(super) breakers: Vec<BreakerState>,
     code: Vec<CodeUse>,
     pub(super) agents: AgentRoom,
+    /// Whether there is anything to keep: of a session without tools there isn't.
+    is_used: bool,
 }
 
 /// What the tools of a server that is called from code did.
@@ -108,6 +110,10 @@ impl Workspace {
     /// Empties the books of the last session.
     pub fn start_session(&mut self, model: &Model) {
         let tools = model.phase.tools.len();
+        let was_used = std::mem::replace(&mut self.is_used, tools > 0);
+        if tools == 0 && !was_used {
+            return;
+        }
         self.per_tool.clear();
         self.per_tool.resize(tools, ToolTotals::default());
         self.spans.clear();
@@ -132,6 +138,9 @@ impl Workspace {
 
     /// Before run `number` of a session, which begins at `origin_s` of its clock.
     pub fn start_run(&mut self, number: u64, origin_s: f64) {
+        if !self.is_used {
+            return;
+        }
         self.spans.fill(Span::default());
         self.breakers.fill(BreakerState::default());
         self.code.fill(CodeUse::default());

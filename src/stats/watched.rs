@@ -5,7 +5,7 @@ use crate::engine::SESSION_NUMBERS;
 use crate::model::Model;
 use crate::price::PicoUsd;
 
-/// About how many turns are kept.
+/// About how many turns are kept; of a fleet between half as many and as many.
 const WATCHED_TURNS: f64 = 250_000.0;
 
 /// The sessions whose turns are kept.
@@ -13,8 +13,8 @@ const WATCHED_TURNS: f64 = 250_000.0;
 pub(super) enum Watched {
     /// The first ones.
     First(u64),
-    /// One of so many, all over the horizon of a fleet.
-    Each(u64),
+    /// One of a power of two, all over the horizon of a fleet: those whose last bits are zero.
+    Each { mask: u64 },
 }
 
 impl Watched {
@@ -24,7 +24,8 @@ impl Watched {
             None => Self::First((WATCHED_TURNS / mean_turns).clamp(50.0, 20_000.0) as u64),
             Some(fleet) => {
                 let sessions = fleet.arrivals.mean_per_s(fleet.horizon_s) * fleet.horizon_s * fleet.replications as f64;
-                Self::Each((sessions * mean_turns / WATCHED_TURNS).ceil().max(1.0) as u64)
+                let step = (sessions * mean_turns / WATCHED_TURNS).ceil().max(1.0) as u64;
+                Self::Each { mask: step.checked_next_power_of_two().map_or(u64::MAX, |step| step - 1) }
             }
         }
     }
@@ -34,7 +35,7 @@ impl Watched {
     pub fn is_in(self, session: u64) -> bool {
         match self {
             Self::First(sessions) => session < sessions,
-            Self::Each(step) => (session & SESSION_NUMBERS).is_multiple_of(step),
+            Self::Each { mask } => session & SESSION_NUMBERS & mask == 0,
         }
     }
 }

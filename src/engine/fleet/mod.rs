@@ -15,7 +15,6 @@ mod station;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use hdrhistogram::Histogram;
 use rand_xoshiro::SplitMix64;
 use rayon::prelude::*;
 
@@ -177,8 +176,8 @@ struct Playing<'m, C> {
     prefixes: Vec<SharedPrefix>,
     model_station: Station<u32>,
     outbox: Outbox,
-    /// Of sessions that ended, by piece of the horizon, ms.
-    latencies: Vec<Histogram<u64>>,
+    /// Of sessions that ended in this piece of the horizon.
+    latencies_s: Vec<f64>,
     is_counting: bool,
     /// From when on is counted.
     from_ns: u64,
@@ -207,7 +206,7 @@ impl<'m, C: Collect> Playing<'m, C> {
             prefix_calls: 0,
             prefix_warm: 0,
             cost_pieces: vec![PicoUsd::default(); PIECES],
-            latency_pieces_s: Vec::new(),
+            latency_pieces_s: vec![None; PIECES],
             piece_s: ruler.piece_s(),
             refused: Tally::new(),
             events: 0,
@@ -229,7 +228,7 @@ impl<'m, C: Collect> Playing<'m, C> {
             model_station: Station::new(None, limits.concurrent.unwrap_or(u64::MAX), u64::MAX, ruler),
             shared,
             outbox: Outbox(Vec::new()),
-            latencies: (0..PIECES).filter_map(|_| Histogram::new(2).ok()).collect(),
+            latencies_s: Vec::new(),
             is_counting: fleet.warm_up_s <= 0.0,
             from_ns: 0,
             chunk,
@@ -254,6 +253,7 @@ impl<'m, C: Collect> Playing<'m, C> {
             events += 1;
             self.shared.now_ns = at_ns;
             if at_ns >= piece_end_ns {
+                self.close_piece();
                 (self.shared.piece, piece_end_ns) = self.shared.ruler.piece(at_ns);
             }
             self.happens(what);
@@ -267,6 +267,7 @@ impl<'m, C: Collect> Playing<'m, C> {
             }
         }
         progress(self.out.ended.all - reported);
+        self.close_piece();
         self.close_chunk();
         self.out.sample.finish();
         let end_ns = self.out.given_up_s.map_or(horizon_ns, ns);
@@ -278,9 +279,6 @@ impl<'m, C: Collect> Playing<'m, C> {
         let lingers = |slot: &&Slot<'_>| slot.leaving.is_some() && slot.caller.is_none();
         out.lingering = self.slots.iter().filter(lingers).count() as u64;
         out.counted_s = seconds(end_ns - from_ns);
-        let quantiles =
-            |ms: &Histogram<u64>| (!ms.is_empty()).then(|| [0.5, 0.99].map(|p| ms.value_at_quantile(p) as f64 / 1e3));
-        out.latency_pieces_s = self.latencies.iter().map(quantiles).collect();
         out.limits = self.limiter.records();
         out.stations = vec![self.model_station.close(end_ns)];
         out.stations.extend(self.shared.tools.into_iter().map(|station| station.close(end_ns)));
@@ -354,13 +352,16 @@ impl<'m, C: Collect> Playing<'m, C> {
     }
 
     fn take_slot(&mut self) -> u32 {
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot::default());
-            (self.slots.len() - 1) as u32
-        });
+        let slot = self.free.pop().unwrap_or_else(|| self.add_slot());
         let kept = &mut self.slots[slot as usize];
         (kept.outage_draws, kept.kind, kept.phases_before_run) = (0, MAIN, kept.phases);
         slot
+    }
+
+    #[cold]
+    fn add_slot(&mut self) -> u32 {
+        self.slots.push(Slot::default());
+        (self.slots.len() - 1) as u32
     }
 
     #[inline]
@@ -464,12 +465,7 @@ impl<'m, C: Collect> Playing<'m, C> {
         if record.outcome != Outcome::Answered {
             self.out.unanswered.count(piece);
         }
-        if let Some(latencies) = self.latencies.get_mut(piece) {
-            let ms = (record.latency_s * 1e3 + 0.5) as u64;
-            if latencies.record(ms).is_err() {
-                latencies.saturating_record(ms);
-            }
-        }
+        self.latencies_s.push(record.latency_s);
         if kept.open_agents == 0 && kept.late.is_none() {
             return self.leave(slot, record, bill);
         }
@@ -517,6 +513,19 @@ impl<'m, C: Collect> Playing<'m, C> {
             self.watches.push(watch);
         }
         self.free.push(slot);
+    }
+
+    /// A piece of the horizon is over.
+    fn close_piece(&mut self) {
+        let latencies_s = &mut self.latencies_s;
+        let n = latencies_s.len();
+        if n > 0 {
+            // nearest ranks
+            let at = |p: f64| ((p * n as f64).ceil() as usize).clamp(1, n) - 1;
+            let mut quantile = |p: f64| *latencies_s.select_nth_unstable_by(at(p), f64::total_cmp).1;
+            self.out.latency_pieces_s[self.shared.piece] = Some([quantile(0.5), quantile(0.99)]);
+            self.latencies_s.clear();
+        }
     }
 
     fn close_chunk(&mut self) {

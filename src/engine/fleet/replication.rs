@@ -30,8 +30,7 @@ pub struct Replication<C> {
     pub prefix_warm: u64,
     /// Money of sessions that ended, by piece of the horizon.
     pub cost_pieces: Vec<PicoUsd>,
-    /// Latency of sessions that ended, by piece of the horizon: median and 99th percentile, to within 1 %, s; nothing where
-    /// none ended.
+    /// Latency of sessions that ended, by piece of the horizon: median and 99th percentile, s; nothing where none ended.
     pub latency_pieces_s: Vec<Option<[f64; 2]>>,
     /// How long a piece of the horizon is, s.
     pub piece_s: f64,

@@ -312,6 +312,24 @@ impl<'m, D: Draws> Session<'m, D> {
         self.state == State::Loop && self.made < self.model.max_turns && self.prompt_tokens <= largest
     }
 
+    /// What comes next, if it starts at `now_s()`; of a gated session the two most frequent steps are found at once, and
+    /// without the time.
+    #[inline]
+    pub fn next_gated_step(&mut self, now_s: impl FnOnce() -> f64) -> Step {
+        if self.asks_for_plain_turn() {
+            Step::Send
+        } else if self.has_answered() {
+            self.end(Outcome::Answered)
+        } else {
+            self.next_step(now_s())
+        }
+    }
+
+    /// Whether the last message was answered.
+    fn has_answered(&self) -> bool {
+        self.state == State::Answered && self.message + 1 >= self.messages
+    }
+
     /// What comes next, if it starts at `now_s`.
     #[inline(never)]
     pub fn next_step(&mut self, now_s: f64) -> Step {
@@ -321,7 +339,7 @@ impl<'m, D: Draws> Session<'m, D> {
         if self.asks_for_plain_turn() {
             return Step::Send;
         }
-        if self.state == State::Answered && self.message + 1 >= self.messages {
+        if self.has_answered() {
             return self.end(Outcome::Answered);
         }
         if self.state != State::Loop

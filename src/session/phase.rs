@@ -108,12 +108,17 @@ impl CodeUse {
 
 impl Workspace {
     /// Empties the books of the last session.
+    #[inline]
     pub fn start_session(&mut self, model: &Model) {
-        let tools = model.phase.tools.len();
-        let was_used = std::mem::replace(&mut self.is_used, tools > 0);
-        if tools == 0 && !was_used {
-            return;
+        let has_tools = !model.phase.tools.is_empty();
+        if has_tools || self.is_used {
+            self.clear(model);
         }
+        self.is_used = has_tools;
+    }
+
+    fn clear(&mut self, model: &Model) {
+        let tools = model.phase.tools.len();
         self.per_tool.clear();
         self.per_tool.resize(tools, ToolTotals::default());
         self.spans.clear();
@@ -137,10 +142,14 @@ impl Workspace {
     }
 
     /// Before run `number` of a session, which begins at `origin_s` of its clock.
+    #[inline]
     pub fn start_run(&mut self, number: u64, origin_s: f64) {
-        if !self.is_used {
-            return;
+        if self.is_used {
+            self.clear_run(number, origin_s);
         }
+    }
+
+    fn clear_run(&mut self, number: u64, origin_s: f64) {
         self.spans.fill(Span::default());
         self.breakers.fill(BreakerState::default());
         self.code.fill(CodeUse::default());

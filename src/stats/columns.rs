@@ -41,9 +41,19 @@ pub(super) struct Row<'a> {
     from_here: &'a mut [f64],
 }
 
+/// Where a column begins.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Column(usize);
+
+impl Column {
+    pub fn number(column: usize) -> Self {
+        Self(column * STRIDE)
+    }
+}
+
 impl Row<'_> {
     #[inline]
-    pub fn set(&mut self, column: usize, value: f64) {
-        self.from_here[column * STRIDE] = value;
+    pub fn set(&mut self, column: Column, value: f64) {
+        self.from_here[column.0] = value;
     }
 }

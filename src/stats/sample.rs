@@ -3,7 +3,7 @@
 use super::metric::{Metric, Quantity, Rate};
 use super::moments::{Covariance, Estimate, Moments};
 use super::nodes::{NodeSample, NodeSummary};
-use super::columns::Columns;
+use super::columns::{Column, Columns};
 use super::store::{Piece, Store};
 use super::watched::{Watched, WatchedTurns};
 use crate::engine::Collect;
@@ -183,7 +183,7 @@ const TOOL_COLUMNS: usize = 3;
 struct Kept {
     quantities: Vec<Quantity>,
     /// Their columns, and what finds them in a session's record.
-    getters: Vec<(usize, fn(&Record) -> f64)>,
+    getters: Vec<(Column, fn(&Record) -> f64)>,
     rates: Vec<Rate>,
 }
 
@@ -193,7 +193,7 @@ impl Kept {
         let has = |quantity: Quantity| quantities.contains(&quantity);
         let kept = |rate: &Rate| has(rate.parts().0) && has(rate.parts().1);
         let rates = Rate::ALL.iter().copied().filter(kept).collect();
-        let getters = quantities.iter().map(|quantity| (*quantity as usize, quantity.getter())).collect();
+        let getters = quantities.iter().map(|q| (Column::number(*q as usize), q.getter())).collect();
         Self { quantities, getters, rates }
     }
 }
@@ -458,13 +458,13 @@ impl Collect for Sample {
         }
         let mut next = Quantity::ALL.len();
         for count in &mut self.probe_counts {
-            row.set(next, std::mem::take(count) as f64);
+            row.set(Column::number(next), std::mem::take(count) as f64);
             next += 1;
         }
         for tool in room.per_tool().iter().take(self.tool_ratios.len()) {
-            row.set(next, tool.duplicates as f64);
-            row.set(next + 1, tool.calls as f64);
-            row.set(next + 2, tool.on_path as f64);
+            row.set(Column::number(next), tool.duplicates as f64);
+            row.set(Column::number(next + 1), tool.calls as f64);
+            row.set(Column::number(next + 2), tool.on_path as f64);
             next += TOOL_COLUMNS;
         }
         if let Some((main, others)) = self.nodes.split_first_mut() {

@@ -41,7 +41,7 @@ use station::Station;
 pub use station::StationRecord;
 
 /// With more sessions in progress than this a replication is given up: a session takes a few kilobytes.
-pub const MOST_IN_PROGRESS: u64 = 200_000;
+pub const MOST_IN_PROGRESS: usize = 200_000;
 
 /// Plays all replications of a fleet, on the current rayon pool. `progress` hears the number of sessions that have ended
 /// since it was last called.
@@ -245,7 +245,7 @@ impl<'m, C: Collect> Playing<'m, C> {
     fn play(mut self, progress: &(dyn Fn(u64) + Sync)) -> Replication<C> {
         const EACH: u64 = 1_000;
         let horizon_ns = ns(self.shared.fleet.horizon_s);
-        let (mut reported, mut events, mut piece_end_ns) = (0, 0, 0);
+        let (mut reported, mut report_at, mut events, mut piece_end_ns) = (0, EACH, 0, 0);
         while let Some((at_ns, what)) = self.shared.agenda.next() {
             if at_ns >= horizon_ns {
                 break;
@@ -257,11 +257,11 @@ impl<'m, C: Collect> Playing<'m, C> {
                 (self.shared.piece, piece_end_ns) = self.shared.ruler.piece(at_ns);
             }
             self.happens(what);
-            if self.out.ended.all >= reported + EACH {
+            if self.out.ended.all >= report_at {
                 progress(self.out.ended.all - reported);
-                reported = self.out.ended.all;
+                (reported, report_at) = (self.out.ended.all, self.out.ended.all + EACH);
             }
-            if (self.slots.len() - self.free.len()) as u64 > MOST_IN_PROGRESS {
+            if self.slots.len() > MOST_IN_PROGRESS {
                 self.out.given_up_s = Some(seconds(at_ns));
                 break;
             }
@@ -388,12 +388,12 @@ impl<'m, C: Collect> Playing<'m, C> {
             self.ping_if_due(slot);
             let kept = &mut self.slots[slot as usize];
             let Some(session) = &mut kept.session else { return };
-            let now_s = seconds(self.shared.now_ns - kept.run_ns);
-            let busy_s = session.busy_s(now_s);
-            let step = session.next_step(now_s);
+            let since_ns = self.shared.now_ns - kept.run_ns;
+            let busy_s = if kept.watch.is_some() { session.busy_s(seconds(since_ns)) } else { 0.0 };
+            let step = session.next_gated_step(|| seconds(since_ns));
             if let Some(watch) = &mut kept.watch {
                 match step {
-                    Step::Send | Step::Call(_) => watch.begins(session, now_s, busy_s),
+                    Step::Send | Step::Call(_) => watch.begins(session, seconds(since_ns), busy_s),
                     Step::Wait(_) => watch.waits(session, busy_s),
                     Step::Tools(_) | Step::End(_) => {}
                 }
@@ -520,11 +520,13 @@ impl<'m, C: Collect> Playing<'m, C> {
         let latencies_s = &mut self.latencies_s;
         let n = latencies_s.len();
         if n > 0 {
-            // nearest ranks
-            let at = |p: f64| ((p * n as f64).ceil() as usize).clamp(1, n) - 1;
-            let mut quantile = |p: f64| *latencies_s.select_nth_unstable_by(at(p), f64::total_cmp).1;
-            self.out.latency_pieces_s[self.shared.piece] = Some([quantile(0.5), quantile(0.99)]);
-            self.latencies_s.clear();
+            // nearest ranks; the higher one lies above the lower one
+            let [low, high] = [0.5, 0.99].map(|p: f64| ((p * n as f64).ceil() as usize).clamp(1, n) - 1);
+            let (_, median_s, above) = latencies_s.select_nth_unstable_by(low, f64::total_cmp);
+            let median_s = *median_s;
+            let p99_s = if high > low { *above.select_nth_unstable_by(high - low - 1, f64::total_cmp).1 } else { median_s };
+            self.out.latency_pieces_s[self.shared.piece] = Some([median_s, p99_s]);
+            latencies_s.clear();
         }
     }
 

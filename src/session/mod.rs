@@ -72,6 +72,7 @@ enum State {
 
 /// What is asked of a model again and again.
 #[derive(Debug, Clone, Copy)]
+#[allow(clippy::struct_excessive_bools)] // each is a fact of its own
 struct Facts {
     definition_tokens: u64,
     /// What is the same for every call: time to the first token, s, and tokens a second.

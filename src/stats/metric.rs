@@ -14,6 +14,9 @@ pub enum Unit {
     Seconds,
 }
 
+/// What finds a number in a session's record.
+pub(super) type Getter = fn(&Record) -> f64;
+
 macro_rules! quantities {
     ($($variant:ident $name:literal $unit:ident $get:expr;)*) => {
         /// A number per session. The first [`Metric::ALL`] of them are reported with their distribution; the others only
@@ -42,7 +45,7 @@ macro_rules! quantities {
             }
 
             /// What finds its value in a record.
-            pub(super) fn getter(self) -> fn(&Record) -> f64 {
+            pub(super) fn getter(self) -> Getter {
                 match self { $(Quantity::$variant => $get),* }
             }
         }

@@ -62,22 +62,36 @@ impl Default for Moments {
 /// once; the order in which they are put together is fixed.
 const LANES: usize = 8;
 
-fn in_lanes(values: &[f64], empty: f64, join: impl Fn(f64, f64) -> f64) -> f64 {
+/// The least and the largest.
+fn ends(values: &[f64]) -> (f64, f64) {
+    let least = |least: f64, x: f64| if x < least { x } else { least };
+    let most = |most: f64, x: f64| if x > most { x } else { most };
     let (chunks, rest) = values.as_chunks::<LANES>();
-    let mut lanes = [empty; LANES];
-    for chunk in chunks {
-        for (lane, x) in lanes.iter_mut().zip(chunk) {
-            *lane = join(*lane, *x);
+    let (mut low, mut high) = ([f64::INFINITY; LANES], [f64::NEG_INFINITY; LANES]);
+    let mut take = |values: &[f64]| {
+        for ((low, high), x) in low.iter_mut().zip(&mut high).zip(values) {
+            (*low, *high) = (least(*low, *x), most(*high, *x));
         }
+    };
+    for chunk in chunks {
+        take(chunk);
     }
-    for (lane, x) in lanes.iter_mut().zip(rest) {
-        *lane = join(*lane, *x);
-    }
-    lanes.into_iter().fold(empty, &join)
+    take(rest);
+    (low.into_iter().fold(f64::INFINITY, least), high.into_iter().fold(f64::NEG_INFINITY, most))
 }
 
 fn sum(values: &[f64]) -> f64 {
-    in_lanes(values, 0.0, |sum, x| sum + x)
+    let (chunks, rest) = values.as_chunks::<LANES>();
+    let mut lanes = [0.0; LANES];
+    for chunk in chunks {
+        for (lane, x) in lanes.iter_mut().zip(chunk) {
+            *lane += x;
+        }
+    }
+    for (lane, x) in lanes.iter_mut().zip(rest) {
+        *lane += x;
+    }
+    lanes.into_iter().fold(0.0, |sum, lane| sum + lane)
 }
 
 /// `Σ (y - mean_y)(x - mean_x)`
@@ -100,8 +114,7 @@ impl Moments {
     /// Of a list, in two passes.
     pub fn of(values: &[f64]) -> Self {
         let n = values.len() as f64;
-        let min = in_lanes(values, f64::INFINITY, |least, x| if x < least { x } else { least });
-        let max = in_lanes(values, f64::NEG_INFINITY, |most, x| if x > most { x } else { most });
+        let (min, max) = ends(values);
         if min.total_cmp(&max).is_eq() {
             return Self { n: values.len() as u64, mean: min, squares: 0.0, min, max };
         }

@@ -1,9 +1,9 @@
 //! What is kept of the sessions that were played.
 
-use super::metric::{Metric, Quantity, Rate};
+use super::columns::{Column, Columns};
+use super::metric::{Getter, Metric, Quantity, Rate};
 use super::moments::{Covariance, Estimate, Moments};
 use super::nodes::{NodeSample, NodeSummary};
-use super::columns::{Column, Columns};
 use super::store::{Piece, Store};
 use super::watched::{Watched, WatchedTurns};
 use crate::engine::Collect;
@@ -183,7 +183,7 @@ const TOOL_COLUMNS: usize = 3;
 struct Kept {
     quantities: Vec<Quantity>,
     /// Their columns, and what finds them in a session's record.
-    getters: Vec<(Column, fn(&Record) -> f64)>,
+    getters: Vec<(Column, Getter)>,
     rates: Vec<Rate>,
 }
 
@@ -517,7 +517,8 @@ impl Collect for Sample {
         let tools = probes + self.probes_s.len();
         self.probe_ratios = (probes..tools).map(|probe| Covariance::of(self.open.get(probe), phases)).collect();
         let tool_ratio = |tool: usize| {
-            let [duplicates, calls, on_path] = [0, 1, 2].map(|which| self.open.get(tools + TOOL_COLUMNS * tool + which));
+            let [duplicates, calls, on_path] =
+                [0, 1, 2].map(|which| self.open.get(tools + TOOL_COLUMNS * tool + which));
             [Covariance::of(duplicates, calls), Covariance::of(on_path, phases)]
         };
         self.tool_ratios = (0..self.tool_ratios.len()).map(tool_ratio).collect();

@@ -5,6 +5,9 @@ use hdrhistogram::Histogram;
 use super::metric::Unit;
 use super::moments::Moments;
 
+/// A list of so many values isn't made longer.
+const LONG: usize = 1 << 20;
+
 /// Values of a metric in a chunk of sessions, by session number.
 #[derive(Debug, Clone)]
 pub(super) enum Piece {
@@ -22,7 +25,13 @@ impl Piece {
     fn count_at_most(&self, value: f64) -> usize {
         match self {
             Self::Values(values) => values.iter().filter(|x| **x <= value).count(),
-            Self::Same(x, times) => if *x <= value { *times } else { 0 },
+            Self::Same(x, times) => {
+                if *x <= value {
+                    *times
+                } else {
+                    0
+                }
+            }
         }
     }
 }
@@ -57,10 +66,14 @@ impl Store {
         match (self, new) {
             (Store::Exact(pieces), new) => match (pieces.last_mut(), &new) {
                 (Some(Piece::Same(last, times)), Piece::Same(x, more)) if last.total_cmp(x).is_eq() => *times += more,
+                // large lists grow without a call of the system for each chunk
+                (Some(Piece::Values(last)), Piece::Values(more)) if last.len() < LONG => last.extend_from_slice(more),
                 _ => pieces.push(new),
             },
             (Store::Buckets { counts, scale }, Piece::Values(values)) => {
-                values.iter().for_each(|x| record(counts, *x * *scale, 1));
+                for x in values {
+                    record(counts, x * *scale, 1);
+                }
             }
             (Store::Buckets { counts, scale }, Piece::Same(x, times)) => record(counts, x * *scale, times as u64),
         }

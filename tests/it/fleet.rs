@@ -10,7 +10,7 @@ use agent_sim::model::{Arrivals, Model, Station};
 use agent_sim::scenario::Scenario;
 use agent_sim::session::{Bill, Outcome, Record, Turn, Workspace};
 use agent_sim::simulate::{Answer, Found, Options, Silent, plan, simulate};
-use agent_sim::stats::{Bottleneck, Figure, Goal, Place, SeriesKind};
+use agent_sim::stats::{Bottleneck, Figure, Goal, Metric, Place, Sample, SeriesKind};
 use agent_sim::theory::limits::{mmc_mean_wait, mmc_wait_chance};
 use proptest::prelude::*;
 
@@ -512,6 +512,63 @@ fn intervals_over_replications_cover_the_truth() {
         .count();
     // 190 of 200 are expected, give or take 3.1
     assert!((178..=200).contains(&covered), "{covered}");
+}
+
+#[test]
+fn every_value_is_kept_where_most_are_the_same() {
+    // one session in 500 calls the tool, so that some chunks of 512 have no call at all
+    let text = "model.first_token = { exponential = { mean = \"1s\" } }\nsession.turns = 2\n[[tools]]\nname = \"rare\"\n\
+        calls = { poisson = { mean = 0.002 } }\nlatency = \"1s\"\n[fleet]\narrivals = { poisson = { per_hour = 20000 } }\n\
+        horizon = \"1h\"\nwarm_up = \"0s\"\nreplications = 1";
+    let scenario = scenario(text);
+    let (model, seed) = (&scenario.model, scenario.run.seed);
+    let records = records(&scenario);
+    for most_sessions in [100_000, 20_000_000] {
+        let fresh = || Sample::new(model, most_sessions, &[]);
+        let fleet = model.fleet.as_ref().unwrap();
+        let played = play_fleet(model, fleet, seed, &fresh(), |_| fresh(), &|_| {});
+        for (name, get) in
+            [("tool_calls", (|r| r.tool_calls as f64) as fn(&Record) -> f64), ("latency_s", |r| r.latency_s)]
+        {
+            let metric = *Metric::ALL.iter().find(|metric| metric.quantity().name() == name).unwrap();
+            let mut wanted: Vec<f64> = records.iter().map(get).collect();
+            wanted.sort_by(f64::total_cmp);
+            let moments = played[0].sample.moments(metric.quantity());
+            assert_eq!(moments.n, wanted.len() as u64);
+            assert_close(moments.mean, wanted.iter().sum::<f64>() / wanted.len() as f64, 1e-12);
+            match played[0].sample.values(metric) {
+                Some(mut values) => {
+                    values.sort_by(f64::total_cmp);
+                    assert_eq!(values, wanted, "{name}");
+                    let none = wanted.partition_point(|value| *value <= 0.0);
+                    assert_eq!(played[0].sample.count_at_most(metric, 0.0), Some(none), "{name}");
+                }
+                None => assert_eq!(most_sessions, 20_000_000),
+            }
+        }
+    }
+    let called = records.iter().filter(|record| record.tool_calls > 0).count();
+    assert!((10..=90).contains(&called), "{called}");
+}
+
+#[test]
+fn latency_over_time_is_that_of_the_sessions_that_end_then() {
+    // two seconds each
+    let text = "model.first_token = \"2s\"\nsession.turns = 1\n[fleet]\narrivals = { poisson = { per_hour = 3600 } }\n\
+        horizon = \"1h\"\nwarm_up = \"0s\"\nreplications = 2\nlimits.concurrent = 1000";
+    let answer = answer(scenario(text));
+    for kind in [SeriesKind::LatencyP50, SeriesKind::LatencyP99] {
+        let series = summary(&answer).series(kind).unwrap();
+        assert!(series.values.iter().all(|value| value.unwrap().value == 2.0), "{kind:?}");
+    }
+    // one in ten takes ten times as long: the median and the 99th percentile of a piece are the two values themselves
+    let text = text.replace("\"2s\"", "{ mixture = [{ weight = 0.9, of = \"2s\" }, { weight = 0.1, of = \"20s\" }] }");
+    let played = crate::support::answer(scenario(&text));
+    for (kind, wanted) in [(SeriesKind::LatencyP50, 2.0), (SeriesKind::LatencyP99, 20.0)] {
+        let series = summary(&played).series(kind).unwrap();
+        let right = series.values.iter().filter(|value| value.is_some_and(|value| value.value == wanted)).count();
+        assert!(right >= 55, "{kind:?}: {right} of 60");
+    }
 }
 
 #[test]

@@ -524,7 +524,8 @@ impl<'m, C: Collect> Playing<'m, C> {
             let [low, high] = [0.5, 0.99].map(|p: f64| ((p * n as f64).ceil() as usize).clamp(1, n) - 1);
             let (_, median_s, above) = latencies_s.select_nth_unstable_by(low, f64::total_cmp);
             let median_s = *median_s;
-            let p99_s = if high > low { *above.select_nth_unstable_by(high - low - 1, f64::total_cmp).1 } else { median_s };
+            let p99_s =
+                if high > low { *above.select_nth_unstable_by(high - low - 1, f64::total_cmp).1 } else { median_s };
             self.out.latency_pieces_s[self.shared.piece] = Some([median_s, p99_s]);
             latencies_s.clear();
         }

@@ -133,6 +133,7 @@ impl<'m> Shared<'m> {
     }
 
     /// Plans something some seconds from now.
+    #[inline]
     pub fn plan_in(&mut self, after_s: f64, what: Happening) {
         self.agenda.plan(self.now_ns.saturating_add(ns(after_s)), what);
     }

@@ -43,7 +43,7 @@ pub(super) fn conversation(raw: &Raw, sink: &Sink) -> Conversation {
 /// What can happen to a model call, and its retries.
 pub(super) fn model_faults(raw: &Raw, sink: &Sink, notes: &mut Vec<String>) -> (Faults, Retry) {
     let model: &RawModel = &raw.model;
-    let faults = tools::faults(
+    let mut faults = tools::faults(
         [&model.lost_request, &model.rejected, &model.lost_reply],
         model.timeout,
         model.has_timeout,
@@ -57,6 +57,10 @@ pub(super) fn model_faults(raw: &Raw, sink: &Sink, notes: &mut Vec<String>) -> (
             "[retry] is the tools' default; model calls aren't repeated, and a failed one ends the session: give [model] retry"
                 .to_owned(),
         );
+    }
+    // where nothing else can go wrong, the deadline still ends a call (MODEL.md §4.4), as a timeout of that length does
+    if !faults.any() {
+        faults.timeout_s = retry.deadline_s;
     }
     (faults, retry)
 }

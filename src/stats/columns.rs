@@ -22,7 +22,7 @@ impl Columns {
     #[inline]
     pub fn add_row(&mut self) -> Row<'_> {
         let row = self.rows;
-        debug_assert!(row < CHUNK as usize);
+        assert!(row < CHUNK as usize, "a chunk has at most {CHUNK} sessions");
         self.rows += 1;
         Row { from_here: &mut self.values[row..] }
     }

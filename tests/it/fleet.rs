@@ -765,6 +765,37 @@ fn a_deadline_of_model_calls_ends_waits_too() {
     }
 }
 
+/// A deadline needs neither a timeout nor a fault to end a call, alone or where others have a say in it.
+#[test]
+fn a_deadline_ends_a_model_call_that_only_takes_too_long() {
+    let text = "[model]\nfirst_token = { uniform = { min = \"20s\", max = \"30s\" } }\nretry = { attempts = 2, deadline = \"25s\" }\n\
+        [session]\nturns = 1\n";
+    let fleet =
+        "[fleet]\narrivals = { poisson = { per_hour = 600 } }\nhorizon = \"4h\"\nwarm_up = \"0s\"\nreplications = 2\n";
+    let limits = [
+        "",
+        "limits.concurrent = 1000",
+        "limits.requests_per_minute = 6000",
+        "[price]\ninput = 3\noutput = 15\ncache_read = 0.3\ncache_write_5m = 3.75\n[cache]\nlifetime = \"5m\"",
+    ];
+    let fleets = limits.map(|more| records(&scenario(&format!("{text}{fleet}{more}"))));
+    let mut alone = Records::default();
+    let by_itself = scenario(text);
+    Play { model: &by_itself.model, seed: 1, sessions: 0..2_000 }.run(&mut alone, &|_| {});
+    for records in fleets.into_iter().chain([alone.all.into_values().collect()]) {
+        let failed = records.iter().filter(|record| record.outcome == Outcome::Failed).count();
+        let share = failed as f64 / records.len() as f64;
+        assert!((share - 0.5).abs() < 4.0 * (0.25 / records.len() as f64).sqrt(), "{failed} of {}", records.len());
+        for record in &records {
+            assert!(
+                record.latency_s <= 25.0 + 1e-6
+                    && (record.outcome == Outcome::Failed) == (record.latency_s > 25.0 - 1e-6)
+            );
+            assert_eq!((record.model_attempts, record.model_executions), (1, 1));
+        }
+    }
+}
+
 #[test]
 fn forms_that_dont_hold_arent_checked() {
     let prefix = "model.first_token = \"0s\"\nprompt.system = 5_000\nsession.turns = 1\n[cache]\nlifetime = \"5m\"\n\

@@ -337,9 +337,6 @@ impl<'m, D: Draws> Session<'m, D> {
         if let Some(call) = self.plain_turn(now_s) {
             return Step::Call(call);
         }
-        if self.asks_for_plain_turn() {
-            return Step::Send;
-        }
         if self.has_answered() {
             return self.end(Outcome::Answered);
         }
@@ -542,8 +539,8 @@ impl<'m, D: Draws> Session<'m, D> {
         &self.draws
     }
 
-    /// Closes the books, after which its record and its bill are complete. `phases` are the sums over the tool phases, `now_s` is the time
-    /// of the end.
+    /// Closes the books, after which its record and its bill are complete. `phases` are the sums over the tool phases,
+    /// `now_s` is the time of the end.
     pub fn close(&mut self, outcome: Outcome, phases: &PhaseTotals, now_s: f64) {
         let mut latency_s = self.busy_s(now_s);
         let messages = self.message + u64::from(self.message_has_begun());

@@ -90,6 +90,21 @@ fn sentence(plan: &Plan) -> String {
     }
 }
 
+/// What sessions miss without anybody to wait for, so that no capacity makes up for it.
+fn missed_alone(plan: &Plan) -> Option<String> {
+    let shown = |(place, reading): &(usize, Reading)| {
+        let figure = plan.goals.get(*place)?.figure;
+        Some(format!("{} is {}", figure.name(&plan.scenario.places), cell(figure, Some(reading))))
+    };
+    let missed: Vec<String> = plan.missed_alone.iter().filter_map(shown).collect();
+    (!missed.is_empty()).then(|| {
+        format!(
+            "It is missed without any waiting too: of sessions played one by one {}.\nChange what a session does, or the goal.",
+            missed.join(" and ")
+        )
+    })
+}
+
 fn cell(figure: Figure, reading: Option<&Reading>) -> String {
     let Some(Reading { value, ci95: [low, high], too_few }) = reading else { return "–".to_owned() };
     let mark = if *too_few { " ?" } else { "" };
@@ -152,8 +167,15 @@ pub fn plan_terminal(plan: &Plan, style: Style) -> String {
     let answer = sentence(plan);
     let found = !matches!(plan.found, Found::Nowhere | Found::Mixed);
     let _ = writeln!(out, "{}", if found { style.good(&answer) } else { style.bad(&answer) });
-    if let Some(text) = saturates(plan) {
-        let _ = writeln!(out, "{text}");
+    match missed_alone(plan) {
+        Some(text) => {
+            let _ = writeln!(out, "{}", style.warning(&text));
+        }
+        None => {
+            if let Some(text) = saturates(plan) {
+                let _ = writeln!(out, "{text}");
+            }
+        }
     }
     if plan.is_mixed() {
         let text = "Farther away it holds and fails by turns. Sessions and calls that fail early can make a figure small: add a\n\
@@ -209,6 +231,9 @@ struct Report<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     saturates_first: Option<String>,
     points: Vec<PointReport>,
+    /// Where no value is enough: figures that miss their goals even of sessions played one by one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    missed_alone: Vec<AloneReport>,
     price_sheet: PriceSheet,
 }
 
@@ -232,6 +257,13 @@ struct FigureReport {
     ci95: Option<[f64; 2]>,
     pass: bool,
     undecided: bool,
+}
+
+#[derive(Serialize)]
+struct AloneReport {
+    name: String,
+    got: f64,
+    ci95: [f64; 2],
 }
 
 #[derive(Serialize)]
@@ -275,6 +307,10 @@ pub fn plan_json(plan: &Plan) -> Result<String, serde_json::Error> {
         unstable: point.unstable.clone(),
         busiest: point.busiest.map(|(busy, share)| BusyReport { of: busy_name(plan, busy), share }),
     };
+    let alone = |(place, reading): &(usize, Reading)| {
+        let name = plan.goals.get(*place)?.figure.name(&plan.scenario.places);
+        Some(AloneReport { name, got: reading.value, ci95: reading.ci95 })
+    };
     let report = Report {
         head: Head::of("agent-sim.plan/1", &plan.scenario, 0),
         key: &plan.key,
@@ -284,6 +320,7 @@ pub fn plan_json(plan: &Plan) -> Result<String, serde_json::Error> {
         between,
         saturates_first: saturates(plan),
         points: plan.points.iter().map(point).collect(),
+        missed_alone: plan.missed_alone.iter().filter_map(alone).collect(),
         price_sheet: PriceSheet::of(plan.scenario.price_sheet()),
     };
     Ok(serde_json::to_string_pretty(&report)? + "\n")

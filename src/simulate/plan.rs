@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::solve::{Kind, Unknown};
-use super::{Answer, Options, Progress, simulate};
+use super::{Answer, Options, Progress, Silent, simulate};
 use crate::Error;
 use crate::scenario::Scenario;
-use crate::stats::{Bottleneck, FleetSummary, Goal, Place, Reading, Verdict};
+use crate::stats::{Bottleneck, Figure, FleetSummary, Goal, Place, Reading, Verdict};
 
 /// One value of the key that was played.
 #[derive(Debug, Clone)]
@@ -86,6 +86,9 @@ pub struct Plan {
     pub found: Found,
     /// All values that were played, rising, or in the order of the list.
     pub points: Vec<Planned>,
+    /// Where no value meets the goals: those, by their place, that sessions surely miss even where each is played alone
+    /// and nobody waits for anybody, with what their figures are then. Empty where the key changes the sessions themselves.
+    pub missed_alone: Vec<(usize, Reading)>,
 }
 
 impl Plan {
@@ -170,10 +173,12 @@ impl<'a> Search<'a> {
 impl Search<'_> {
     /// The plan, its points from left to right: by value, or by their place in a list.
     fn finish(self, key: &str, kind: Option<Kind>, found: Found) -> Result<Plan, Error> {
-        let Self { mut points, scenario, goals, .. } = self;
+        let Self { mut points, scenario, goals, options, .. } = self;
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
         let scenario = scenario.ok_or_else(|| Error::Plan("nothing was played".to_owned()))?;
-        Ok(Plan { scenario, key: key.to_owned(), kind, goals, found, points })
+        let is_missed = found == Found::Nowhere && only_where_sessions_meet(key);
+        let missed_alone = if is_missed { missed_alone(&scenario, &goals, options)? } else { Vec::new() };
+        Ok(Plan { scenario, key: key.to_owned(), kind, goals, found, points, missed_alone })
     }
 
     fn at(&mut self, unknown: &Unknown, x: f64) -> Result<Planned, Error> {
@@ -212,6 +217,26 @@ impl Search<'_> {
         }
         Ok(Some(sure))
     }
+}
+
+/// Whether a key matters only where sessions meet: it is the fleet's, or says how many calls a tool takes in.
+fn only_where_sessions_meet(key: &str) -> bool {
+    let last = key.rsplit('.').next();
+    key.starts_with("fleet.") || matches!(last, Some("capacity" | "queue"))
+}
+
+/// The goals that sessions surely miss where each is played alone, by their place, with their figures.
+fn missed_alone(scenario: &Scenario, goals: &[Goal], options: Options<'_>) -> Result<Vec<(usize, Reading)>, Error> {
+    let mut alone = scenario.clone();
+    alone.model.fleet = None;
+    let played = simulate(alone, Options { tables: None, ..options }, &Silent)?;
+    let missed = |(place, goal): (usize, &Goal)| {
+        let Figure::Sessions(statistic) = goal.figure else { return None };
+        let reading = statistic.read(&played.summary).filter(|reading| reading.value.is_finite())?;
+        let verdict = goal.judge(Some(reading));
+        (!verdict.pass && !verdict.undecided).then_some((place, reading))
+    };
+    Ok(goals.iter().enumerate().filter_map(missed).collect())
 }
 
 /// To four digits.

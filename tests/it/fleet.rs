@@ -937,6 +937,39 @@ fn a_queue_that_nobody_waits_for_any_more_grows_nevertheless() {
 }
 
 #[test]
+fn a_plan_without_an_answer_says_what_sessions_miss_alone() {
+    // eight calls of one second and seven of two: 22 s for each session, however many servers there are
+    let text = "model.first_token = \"1s\"\nsession.turns = 8\n[[tools]]\nname = \"search\"\nlatency = \"2s\"\ncapacity = 9\n\
+                [fleet]\narrivals = { poisson = { per_hour = 100 } }\nhorizon = \"2h\"\nreplications = 3\n[run]\nsessions = 1000";
+    let base = scenario(text);
+    let planned = |key: &str, low: f64, high: f64, goals: &[&str]| {
+        let goals = goals.iter().map(|goal| Goal::parse(goal, &base.model, &base.tools).unwrap()).collect();
+        let load = |value: &str| Ok(scenario_with(text, &[&format!("{key}={value}")]));
+        let kind = agent_sim::simulate::Kind::Whole;
+        let unknown = agent_sim::simulate::Unknown { key: key.to_owned(), kind, low, high };
+        let planned = plan(&unknown, goals, &load, Options::default(), &Silent).unwrap();
+        let told = agent_sim::report::plan_terminal(&planned, agent_sim::report::Style::PLAIN);
+        (planned, told)
+    };
+    let says = "It is missed without any waiting too: of sessions played one by one latency_s.p99 is 22.00 s.";
+    // the other goal is met
+    let (plan, told) =
+        planned("tools.search.capacity", 5.0, 20.0, &["search.wait_s.mean < 60", "latency_s.p99 <= 21.9"]);
+    let [(1, reading)] = plan.missed_alone[..] else { panic!("{:?}", plan.missed_alone) };
+    assert_eq!(plan.found, Found::Nowhere);
+    assert_close(reading.value, 22.0, 1e-9);
+    assert!(told.contains(says) && !told.contains("fills up first"), "{told}");
+    let json: serde_json::Value = serde_json::from_str(&agent_sim::report::plan_json(&plan).unwrap()).unwrap();
+    assert_eq!(json["missed_alone"][0]["name"], "latency_s.p99");
+    // calls wait for one server or two, and alone 22 s are enough
+    let (plan, told) = planned("tools.search.capacity", 1.0, 2.0, &["latency_s.p99 <= 22.1"]);
+    assert_eq!((&plan.found, plan.missed_alone.len()), (&Found::Nowhere, 0), "{told}");
+    // sessions of another length aren't those that were planned
+    let (plan, told) = planned("session.turns", 8.0, 20.0, &["latency_s.p99 <= 21.9"]);
+    assert_eq!((&plan.found, plan.missed_alone.len()), (&Found::Nowhere, 0), "{told}");
+}
+
+#[test]
 fn a_plan_tells_of_calls_that_are_turned_away() {
     let text = "model.first_token = \"1s\"\nsession.turns = 8\n[[tools]]\nname = \"search\"\nlatency = \"2s\"\ncapacity = 1\n\
                 queue = 0\n[fleet]\narrivals = { poisson = { per_hour = 400 } }\nhorizon = \"2h\"\nreplications = 3";

@@ -227,8 +227,12 @@ fn only_where_sessions_meet(key: &str) -> bool {
 
 /// The goals that sessions surely miss where each is played alone, by their place, with their figures.
 fn missed_alone(scenario: &Scenario, goals: &[Goal], options: Options<'_>) -> Result<Vec<(usize, Reading)>, Error> {
+    // enough for the percentiles that there are; `[run]` says nothing of fleets
+    const SESSIONS: u64 = 20_000;
     let mut alone = scenario.clone();
     alone.model.fleet = None;
+    alone.run.sessions = SESSIONS;
+    alone.run.precision.clear();
     let played = simulate(alone, Options { tables: None, ..options }, &Silent)?;
     let missed = |(place, goal): (usize, &Goal)| {
         let Figure::Sessions(statistic) = goal.figure else { return None };

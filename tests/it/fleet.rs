@@ -940,7 +940,7 @@ fn a_queue_that_nobody_waits_for_any_more_grows_nevertheless() {
 fn a_plan_without_an_answer_says_what_sessions_miss_alone() {
     // eight calls of one second and seven of two: 22 s for each session, however many servers there are
     let text = "model.first_token = \"1s\"\nsession.turns = 8\n[[tools]]\nname = \"search\"\nlatency = \"2s\"\ncapacity = 9\n\
-                [fleet]\narrivals = { poisson = { per_hour = 100 } }\nhorizon = \"2h\"\nreplications = 3\n[run]\nsessions = 1000";
+                [fleet]\narrivals = { poisson = { per_hour = 100 } }\nhorizon = \"2h\"\nreplications = 3";
     let base = scenario(text);
     let planned = |key: &str, low: f64, high: f64, goals: &[&str]| {
         let goals = goals.iter().map(|goal| Goal::parse(goal, &base.model, &base.tools).unwrap()).collect();

@@ -97,9 +97,10 @@ fn missed_alone(plan: &Plan) -> Option<String> {
         Some(format!("{} is {}", figure.name(&plan.scenario.places), cell(figure, Some(reading))))
     };
     let missed: Vec<String> = plan.missed_alone.iter().filter_map(shown).collect();
+    let cached = if plan.scenario.model.cache.enabled { " with tools and system cached" } else { "" };
     (!missed.is_empty()).then(|| {
         format!(
-            "It is missed without any waiting too: of sessions played one by one {}.\nChange what a session does, or the goal.",
+            "It is missed without any waiting too: of sessions played one by one{cached} {}.\nChange what a session does, or the goal.",
             missed.join(" and ")
         )
     })

@@ -87,7 +87,8 @@ pub struct Plan {
     /// All values that were played, rising, or in the order of the list.
     pub points: Vec<Planned>,
     /// Where no value meets the goals: those, by their place, that sessions surely miss even where each is played alone
-    /// and nobody waits for anybody, with what their figures are then. Empty where the key changes the sessions themselves.
+    /// and nobody waits for anybody, tools and system cached, with what their figures are then. Empty where the key changes
+    /// the sessions themselves.
     pub missed_alone: Vec<(usize, Reading)>,
 }
 
@@ -225,12 +226,15 @@ fn only_where_sessions_meet(key: &str) -> bool {
     key.starts_with("fleet.") || matches!(last, Some("capacity" | "queue"))
 }
 
-/// The goals that sessions surely miss where each is played alone, by their place, with their figures.
+/// The goals that sessions surely miss where each is played alone and finds tools and system cached, by their place, with
+/// their figures.
 fn missed_alone(scenario: &Scenario, goals: &[Goal], options: Options<'_>) -> Result<Vec<(usize, Reading)>, Error> {
     // enough for the percentiles that there are; `[run]` says nothing of fleets
     const SESSIONS: u64 = 20_000;
     let mut alone = scenario.clone();
     alone.model.fleet = None;
+    // the best that others can leave behind
+    alone.model.cache.warm_prefix = 1.0;
     alone.run.sessions = SESSIONS;
     alone.run.precision.clear();
     let played = simulate(alone, Options { tables: None, ..options }, &Silent)?;

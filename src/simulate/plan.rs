@@ -3,8 +3,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::solve::{Kind, Unknown};
-use super::{Answer, Options, Progress, Silent, simulate};
+use super::{Answer, Options, Progress, sample, simulate};
 use crate::Error;
+use crate::engine;
 use crate::scenario::Scenario;
 use crate::stats::{Bottleneck, Figure, FleetSummary, Goal, Place, Reading, Verdict};
 
@@ -174,11 +175,11 @@ impl<'a> Search<'a> {
 impl Search<'_> {
     /// The plan, its points from left to right: by value, or by their place in a list.
     fn finish(self, key: &str, kind: Option<Kind>, found: Found) -> Result<Plan, Error> {
-        let Self { mut points, scenario, goals, options, .. } = self;
+        let Self { mut points, scenario, goals, options, progress, .. } = self;
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
         let scenario = scenario.ok_or_else(|| Error::Plan("nothing was played".to_owned()))?;
         let is_missed = found == Found::Nowhere && only_where_sessions_meet(key);
-        let missed_alone = if is_missed { missed_alone(&scenario, &goals, options)? } else { Vec::new() };
+        let missed_alone = if is_missed { missed_alone(&scenario, &goals, options, &progress)? } else { Vec::new() };
         Ok(Plan { scenario, key: key.to_owned(), kind, goals, found, points, missed_alone })
     }
 
@@ -228,7 +229,12 @@ fn only_where_sessions_meet(key: &str) -> bool {
 
 /// The goals that sessions surely miss where each is played alone and finds tools and system cached, by their place, with
 /// their figures.
-fn missed_alone(scenario: &Scenario, goals: &[Goal], options: Options<'_>) -> Result<Vec<(usize, Reading)>, Error> {
+fn missed_alone(
+    scenario: &Scenario,
+    goals: &[Goal],
+    options: Options<'_>,
+    progress: &dyn Progress,
+) -> Result<Vec<(usize, Reading)>, Error> {
     // enough for the percentiles that there are; `[run]` says nothing of fleets
     const SESSIONS: u64 = 20_000;
     let mut alone = scenario.clone();
@@ -237,7 +243,7 @@ fn missed_alone(scenario: &Scenario, goals: &[Goal], options: Options<'_>) -> Re
     alone.model.cache.warm_prefix = 1.0;
     alone.run.sessions = SESSIONS;
     alone.run.precision.clear();
-    let played = simulate(alone, Options { tables: None, ..options }, &Silent)?;
+    let played = engine::with_threads(options.threads, || sample(alone, progress)).map_err(Error::Threads)?;
     let missed = |(place, goal): (usize, &Goal)| {
         let Figure::Sessions(statistic) = goal.figure else { return None };
         let reading = statistic.read(&played.summary).filter(|reading| reading.value.is_finite())?;

@@ -8,6 +8,7 @@ use super::Style;
 use super::format::{number, percent, seconds, whole};
 use super::head::{Head, PriceSheet};
 use super::wording::value;
+use crate::model::Model;
 use crate::simulate::{Found, Kind, Plan, Planned};
 use crate::stats::{Bottleneck, Figure, Place, Reading};
 
@@ -92,18 +93,25 @@ fn sentence(plan: &Plan) -> String {
 
 /// What sessions miss without anybody to wait for, so that no capacity makes up for it.
 fn missed_alone(plan: &Plan) -> Option<String> {
+    let cached = if may_cache(&plan.scenario.model) { " with tools and system cached at every call" } else { "" };
     let shown = |(place, reading): &(usize, Reading)| {
-        let figure = plan.goals.get(*place)?.figure;
-        Some(format!("{} is {}", figure.name(&plan.scenario.places), cell(figure, Some(reading))))
+        let goal = plan.goals.get(*place)?;
+        Some((goal.text.as_str(), cell(goal.figure, Some(reading))))
     };
-    let missed: Vec<String> = plan.missed_alone.iter().filter_map(shown).collect();
-    let cached = if plan.scenario.model.cache.enabled { " with tools and system cached" } else { "" };
-    (!missed.is_empty()).then(|| {
-        format!(
-            "It is missed without any waiting too: of sessions played one by one{cached} {}.\nChange what a session does, or the goal.",
-            missed.join(" and ")
-        )
-    })
+    let missed: Vec<_> = plan.missed_alone.iter().filter_map(shown).collect();
+    let width = missed.iter().map(|(goal, _)| goal.chars().count()).max()?;
+    let mut out = format!("Missed without any waiting too, by sessions played one by one{cached}:\n");
+    for (goal, figure) in missed {
+        let _ = writeln!(out, "  {goal:width$}  {figure}");
+    }
+    out.push_str("Change what a session does, or the goal.");
+    Some(out)
+}
+
+/// Whether any of its calls, its agents' or the small model's can find something cached.
+fn may_cache(model: &Model) -> bool {
+    let cached = |model: &Model| model.any_in_tree(&|model| model.cache.enabled);
+    cached(model) || model.routing.as_ref().is_some_and(|routing| cached(&routing.small))
 }
 
 fn cell(figure: Figure, reading: Option<&Reading>) -> String {
@@ -168,15 +176,13 @@ pub fn plan_terminal(plan: &Plan, style: Style) -> String {
     let answer = sentence(plan);
     let found = !matches!(plan.found, Found::Nowhere | Found::Mixed);
     let _ = writeln!(out, "{}", if found { style.good(&answer) } else { style.bad(&answer) });
-    match missed_alone(plan) {
-        Some(text) => {
-            let _ = writeln!(out, "{}", style.warning(&text));
-        }
-        None => {
-            if let Some(text) = saturates(plan) {
-                let _ = writeln!(out, "{text}");
-            }
-        }
+    if let Some(text) = missed_alone(plan) {
+        let _ = writeln!(out, "{}", style.warning(&text));
+    }
+    if !plan.is_missed_alone()
+        && let Some(text) = saturates(plan)
+    {
+        let _ = writeln!(out, "{text}");
     }
     if plan.is_mixed() {
         let text = "Farther away it holds and fails by turns. Sessions and calls that fail early can make a figure small: add a\n\

@@ -1,11 +1,13 @@
 //! How much capacity is enough, and how much load is too much: the value of a key from which on a fleet meets its goals.
 
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::solve::{Kind, Unknown};
 use super::{Answer, Options, Progress, sample, simulate};
 use crate::Error;
 use crate::engine;
+use crate::model::Model;
 use crate::scenario::Scenario;
 use crate::stats::{Bottleneck, Figure, FleetSummary, Goal, Place, Reading, Verdict};
 
@@ -24,6 +26,8 @@ pub struct Planned {
     pub unstable: Option<String>,
     /// The place that turns away the largest share of its calls, with that share, where it is more than one in a hundred.
     pub turned_away: Option<(Place, f64)>,
+    /// So many sessions were measured.
+    pub sessions: u64,
 }
 
 impl Planned {
@@ -42,6 +46,11 @@ impl Planned {
             return Some(false);
         }
         self.goals.iter().all(|(_, verdict)| verdict.pass && !verdict.undecided).then_some(true)
+    }
+
+    /// The places of the goals that are missed.
+    fn missed(&self) -> impl Iterator<Item = usize> {
+        self.goals.iter().enumerate().filter(|(_, (_, verdict))| !verdict.pass).map(|(place, _)| place)
     }
 }
 
@@ -88,8 +97,9 @@ pub struct Plan {
     /// All values that were played, rising, or in the order of the list.
     pub points: Vec<Planned>,
     /// Where no value meets the goals: those, by their place, that sessions surely miss even where each is played alone
-    /// and nobody waits for anybody, tools and system cached, with what their figures are then. Empty where the key changes
-    /// the sessions themselves.
+    /// and nobody waits for anybody, tools and system cached at every call, with what their figures are then. Bounds that
+    /// waiting helps to keep, such as `latency_s.mean >= 30`, aren't among them. Empty where the key changes the sessions
+    /// themselves.
     pub missed_alone: Vec<(usize, Reading)>,
 }
 
@@ -98,6 +108,12 @@ impl Plan {
     pub fn is_mixed(&self) -> bool {
         let sure: Vec<bool> = self.points.iter().filter_map(Planned::surely).collect();
         sure.windows(2).filter(|pair| pair[0] != pair[1]).count() > 1
+    }
+
+    /// Whether at some value nothing is missed but what sessions miss alone, so that no more capacity is wanted.
+    pub fn is_missed_alone(&self) -> bool {
+        let alone = |place: usize| self.missed_alone.iter().any(|(missed, _)| *missed == place);
+        self.points.iter().any(|point| !point.meets() && point.unstable.is_none() && point.missed().all(alone))
     }
 }
 
@@ -163,7 +179,8 @@ impl<'a> Search<'a> {
                 let none = Verdict { got: None, ci95: [f64::NAN; 2], pass: false, undecided: false };
                 let goals = self.goals.iter().map(|_| (None, none)).collect();
                 let busiest = Some((Bottleneck::Station(load.place), load.needed / load.servers as f64));
-                Planned { text: text.to_owned(), x, goals, busiest, unstable: Some(why), turned_away: None }
+                let text = text.to_owned();
+                Planned { text, x, goals, busiest, unstable: Some(why), turned_away: None, sessions: 0 }
             }
             Err(error) => return Err(error),
         };
@@ -179,7 +196,9 @@ impl Search<'_> {
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
         let scenario = scenario.ok_or_else(|| Error::Plan("nothing was played".to_owned()))?;
         let is_missed = found == Found::Nowhere && only_where_sessions_meet(key);
-        let missed_alone = if is_missed { missed_alone(&scenario, &goals, options, &progress)? } else { Vec::new() };
+        let sessions = points.iter().map(|point| point.sessions).max().unwrap_or(0);
+        let missed_alone =
+            if is_missed { missed_alone(&scenario, &goals, sessions, options, &progress)? } else { Vec::new() };
         Ok(Plan { scenario, key: key.to_owned(), kind, goals, found, points, missed_alone })
     }
 
@@ -227,21 +246,41 @@ fn only_where_sessions_meet(key: &str) -> bool {
     key.starts_with("fleet.") || matches!(last, Some("capacity" | "queue"))
 }
 
+/// Tools and system are cached at every call of a model and of its agents: the best that other sessions can leave behind.
+fn keep_prompts_cached(model: &mut Model) {
+    let cache = &mut model.cache;
+    cache.warm_prefix = 1.0;
+    cache.prefix_lifetime_s = f64::INFINITY;
+    (cache.breaks.tools, cache.breaks.system) = (0.0, 0.0);
+    for tool in &mut model.phase.tools {
+        if let Some(agent) = &mut tool.agent {
+            keep_prompts_cached(&mut agent.model);
+        }
+    }
+    if let Some(routing) = &mut model.routing {
+        keep_prompts_cached(&mut routing.small);
+    }
+}
+
 /// The goals that sessions surely miss where each is played alone and finds tools and system cached, by their place, with
-/// their figures.
+/// their figures. `measured` sessions is what one value of the key took: a fleet of few isn't kept waiting.
 fn missed_alone(
     scenario: &Scenario,
     goals: &[Goal],
+    measured: u64,
     options: Options<'_>,
     progress: &dyn Progress,
 ) -> Result<Vec<(usize, Reading)>, Error> {
     // enough for the percentiles that there are; `[run]` says nothing of fleets
-    const SESSIONS: u64 = 20_000;
+    const SESSIONS: RangeInclusive<u64> = 1_000..=20_000;
+    let judged = |goal: &&Goal| matches!(goal.figure, Figure::Sessions(_)) && !goal.is_helped_by_waiting();
+    if !goals.iter().any(|goal| judged(&goal)) {
+        return Ok(Vec::new());
+    }
     let mut alone = scenario.clone();
     alone.model.fleet = None;
-    // the best that others can leave behind
-    alone.model.cache.warm_prefix = 1.0;
-    alone.run.sessions = SESSIONS;
+    keep_prompts_cached(&mut alone.model);
+    alone.run.sessions = measured.clamp(*SESSIONS.start(), *SESSIONS.end());
     alone.run.precision.clear();
     let played = engine::with_threads(options.threads, || sample(alone, progress)).map_err(Error::Threads)?;
     let missed = |(place, goal): (usize, &Goal)| {
@@ -250,7 +289,7 @@ fn missed_alone(
         let verdict = goal.judge(Some(reading));
         (!verdict.pass && !verdict.undecided).then_some((place, reading))
     };
-    Ok(goals.iter().enumerate().filter_map(missed).collect())
+    Ok(goals.iter().enumerate().filter(|(_, goal)| judged(goal)).filter_map(missed).collect())
 }
 
 /// To four digits.
@@ -286,6 +325,7 @@ fn planned(answer: &Answer, text: &str, x: f64, goals: &[Goal]) -> Planned {
             format!("unstable: {what} grow by {} an hour", count(growth.per_hour.value))
         }),
         turned_away: fleet.and_then(FleetSummary::turns_away),
+        sessions: answer.summary.sessions,
     }
 }
 

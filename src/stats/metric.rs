@@ -378,6 +378,20 @@ impl Rate {
         )
     }
 
+    /// Whether it falls where sessions wait for others: it counts what comes off well, or is found in the cache.
+    pub fn is_lowered_by_waiting(self) -> bool {
+        matches!(
+            self,
+            Rate::Availability
+                | Rate::CallSuccess
+                | Rate::CacheHit
+                | Rate::Served
+                | Rate::Success
+                | Rate::SuccessPerTry
+                | Rate::Answered
+        )
+    }
+
     /// Whether it can't be more than 1.
     pub fn is_at_most_one(self) -> bool {
         self.is_share() || self == Rate::CacheHit

@@ -183,6 +183,12 @@ impl Goal {
         Ok(Self { text: text.trim().to_owned(), figure, limit, bound })
     }
 
+    /// Whether waiting for others can help to keep it: a least time or cost, say, or the most of what succeeds.
+    pub fn is_helped_by_waiting(&self) -> bool {
+        let wants_most = matches!(self.bound, Bound::AtLeast | Bound::Above);
+        wants_most != matches!(self.figure, Figure::Sessions(Statistic::Rate(rate)) if rate.is_lowered_by_waiting())
+    }
+
     /// Holds it against what a fleet says of the figure.
     pub fn judge(&self, reading: Option<Reading>) -> Verdict {
         verdict(self.bound, self.limit, reading)

@@ -936,64 +936,109 @@ fn a_queue_that_nobody_waits_for_any_more_grows_nevertheless() {
     }
 }
 
+/// The plan of a scenario over whole numbers of a key, and what is told of it.
+fn planned(text: &str, key: &str, [low, high]: [f64; 2], goals: &[&str]) -> (agent_sim::simulate::Plan, String) {
+    let base = scenario(text);
+    let goals = goals.iter().map(|goal| Goal::parse(goal, &base.model, &base.tools).unwrap()).collect();
+    let load = |value: &str| Ok(scenario_with(text, &[&format!("{key}={value}")]));
+    let kind = agent_sim::simulate::Kind::Whole;
+    let unknown = agent_sim::simulate::Unknown { key: key.to_owned(), kind, low, high };
+    let planned = plan(&unknown, goals, &load, Options::default(), &Silent).unwrap();
+    let told = agent_sim::report::plan_terminal(&planned, agent_sim::report::Style::PLAIN);
+    (planned, told)
+}
+
 #[test]
 fn a_plan_without_an_answer_says_what_sessions_miss_alone() {
     // eight calls of one second and seven of two: 22 s for each session, however many servers there are
     let text = "model.first_token = \"1s\"\nsession.turns = 8\n[[tools]]\nname = \"search\"\nlatency = \"2s\"\ncapacity = 9\n\
                 [fleet]\narrivals = { poisson = { per_hour = 100 } }\nhorizon = \"2h\"\nreplications = 3";
-    let base = scenario(text);
-    let planned = |key: &str, low: f64, high: f64, goals: &[&str]| {
-        let goals = goals.iter().map(|goal| Goal::parse(goal, &base.model, &base.tools).unwrap()).collect();
-        let load = |value: &str| Ok(scenario_with(text, &[&format!("{key}={value}")]));
-        let kind = agent_sim::simulate::Kind::Whole;
-        let unknown = agent_sim::simulate::Unknown { key: key.to_owned(), kind, low, high };
-        let planned = plan(&unknown, goals, &load, Options::default(), &Silent).unwrap();
-        let told = agent_sim::report::plan_terminal(&planned, agent_sim::report::Style::PLAIN);
-        (planned, told)
-    };
-    let says = "It is missed without any waiting too: of sessions played one by one latency_s.p99 is 22.00 s.";
+    let says = "Missed without any waiting too, by sessions played one by one:\n  latency_s.p99 <= 21.9  22.00 s\n";
     // the other goal is met
-    let (plan, told) =
-        planned("tools.search.capacity", 5.0, 20.0, &["search.wait_s.mean < 60", "latency_s.p99 <= 21.9"]);
+    let goals = ["search.wait_s.mean < 60", "latency_s.p99 <= 21.9"];
+    let (plan, told) = planned(text, "tools.search.capacity", [5.0, 20.0], &goals);
     let [(1, reading)] = plan.missed_alone[..] else { panic!("{:?}", plan.missed_alone) };
     assert_eq!(plan.found, Found::Nowhere);
     assert_close(reading.value, 22.0, 1e-9);
     assert!(told.contains(says) && !told.contains("fills up first"), "{told}");
     let json: serde_json::Value = serde_json::from_str(&agent_sim::report::plan_json(&plan).unwrap()).unwrap();
     assert_eq!(json["missed_alone"][0]["name"], "latency_s.p99");
+    // the other goal is missed for want of capacity
+    let (plan, told) = planned(text, "tools.search.capacity", [1.0, 2.0], &["search.wait_s.mean < 0.01", goals[1]]);
+    assert_eq!((&plan.found, plan.missed_alone.len()), (&Found::Nowhere, 1), "{told}");
+    assert!(told.contains(says) && told.contains("search fills up first"), "{told}");
     // calls wait for one server or two, and alone 22 s are enough
-    let (plan, told) = planned("tools.search.capacity", 1.0, 2.0, &["latency_s.p99 <= 22.1"]);
+    let (plan, told) = planned(text, "tools.search.capacity", [1.0, 2.0], &["latency_s.p99 <= 22.1"]);
+    assert_eq!((&plan.found, plan.missed_alone.len()), (&Found::Nowhere, 0), "{told}");
+    // the longer calls wait, the better is it kept
+    let (plan, told) = planned(text, "tools.search.capacity", [5.0, 9.0], &["latency_s.mean >= 30"]);
     assert_eq!((&plan.found, plan.missed_alone.len()), (&Found::Nowhere, 0), "{told}");
     // sessions of another length aren't those that were planned
-    let (plan, told) = planned("session.turns", 8.0, 20.0, &["latency_s.p99 <= 21.9"]);
+    let (plan, told) = planned(text, "session.turns", [8.0, 20.0], &["latency_s.p99 <= 21.9"]);
     assert_eq!((&plan.found, plan.missed_alone.len()), (&Found::Nowhere, 0), "{told}");
+}
+
+#[test]
+fn what_other_sessions_keep_cached_is_not_missed_alone() {
+    // tools and system of 10,000 tokens cost $0.0375 to write and $0.003 to read
+    let fleet = "[price]\ninput = 3\noutput = 15\ncache_read = 0.3\ncache_write_5m = 3.75\n[cache]\nlifetime = \"5m\"\n\
+                 [fleet]\narrivals = { poisson = { per_hour = 2 } }\nhorizon = \"400h\"\nwarm_up = \"20h\"\nreplications = 3\n";
+    let ask = "[session]\nturns = 2\n[[tools]]\nname = \"ask\"\n";
+    let big = "prompt = { system = 10_000 }\nsession = { turns = 1 }\n";
+    let cases = [
+        // its second call comes when the first one's write has expired
+        (format!("{ask}latency = \"400s\"\n[prompt]\nsystem = 10_000\n"), 0.006),
+        (format!("{ask}agent = \"helper\"\n[agents.helper]\n{big}"), 0.003),
+        (
+            format!(
+                "{ask}agent = \"outer\"\n[agents.outer]\nsession = {{ turns = 2 }}\n[[agents.outer.tools]]\nname = \"in\"\n\
+                 agent = \"inner\"\n[agents.inner]\n{big}"
+            ),
+            0.003,
+        ),
+        (
+            "[session]\nturns = 1\n[prompt]\nsystem = 10_000\n[routing]\nshare = 1\nredo = 0\n\
+             small = { price = { input = 3, output = 15, cache_read = 0.3, cache_write_5m = 3.75 } }\n"
+                .to_owned(),
+            0.003,
+        ),
+    ];
+    for (sessions, least_usd) in cases {
+        let text = format!("{sessions}{fleet}");
+        let at = |usd: f64| {
+            let goal = format!("cost_usd.mean <= {usd}");
+            planned(&text, "fleet.arrivals.poisson.per_hour", [2.0, 4.0], &[&goal])
+        };
+        // met where so many sessions are under way that all of them find it
+        let (plan, told) = at(least_usd * 1.05);
+        assert_eq!((&plan.found, plan.missed_alone.len()), (&Found::Nowhere, 0), "{told}");
+        let (plan, told) = at(least_usd * 0.95);
+        let [(0, reading)] = plan.missed_alone[..] else { panic!("{:?}\n{told}", plan.missed_alone) };
+        assert_close(reading.value, least_usd, 1e-9);
+        assert!(
+            told.contains(
+                "by sessions played one by one with tools and system cached at every call:\n  cost_usd.mean <= 0.0"
+            ),
+            "{told}"
+        );
+        let busy = scenario_with(&text, &["fleet.arrivals.poisson.per_hour=400", "fleet.horizon=60h"]);
+        let got = mean(&answer(busy), "cost_usd");
+        assert!((least_usd * 0.999_999..least_usd * 1.05).contains(&got), "{got} {text}");
+    }
 }
 
 #[test]
 fn a_plan_tells_of_calls_that_are_turned_away() {
     let text = "model.first_token = \"1s\"\nsession.turns = 8\n[[tools]]\nname = \"search\"\nlatency = \"2s\"\ncapacity = 1\n\
                 queue = 0\n[fleet]\narrivals = { poisson = { per_hour = 400 } }\nhorizon = \"2h\"\nreplications = 3";
-    let planned = |goals: &[&str]| {
-        let base = scenario(text);
-        let goals = goals.iter().map(|goal| Goal::parse(goal, &base.model, &base.tools).unwrap()).collect();
-        let load = |value: &str| Ok(scenario_with(text, &[&format!("tools.search.capacity={value}")]));
-        let unknown = agent_sim::simulate::Unknown {
-            key: "tools.search.capacity".to_owned(),
-            kind: agent_sim::simulate::Kind::Whole,
-            low: 1.0,
-            high: 12.0,
-        };
-        let planned = plan(&unknown, goals, &load, Options::default(), &Silent).unwrap();
-        let told = agent_sim::report::plan_terminal(&planned, agent_sim::report::Style::PLAIN);
-        (planned.found, told)
-    };
-    let (found, told) = planned(&["latency_s.p99 <= 60"]);
-    assert_eq!(found, Found::Everywhere);
+    let planned = |goals: &[&str]| planned(text, "tools.search.capacity", [1.0, 12.0], goals);
+    let (plan, told) = planned(&["latency_s.p99 <= 60"]);
+    assert_eq!(plan.found, Found::Everywhere);
     assert!(
         told.contains("of the calls of search are turned away") && told.contains("search.turned_away <= 0.01"),
         "{told}"
     );
-    let (found, told) = planned(&["latency_s.p99 <= 60", "search.turned_away <= 0.01"]);
-    assert!(matches!(found, Found::Least { .. }), "{found:?}");
+    let (plan, told) = planned(&["latency_s.p99 <= 60", "search.turned_away <= 0.01"]);
+    assert!(matches!(plan.found, Found::Least { .. }), "{:?}", plan.found);
     assert!(!told.contains("sessions that go on without them"), "{told}");
 }

@@ -71,7 +71,8 @@ fn peer(customers: u64) -> Option<f64> {
 /// Rounds in which everything is measured once, one after the other, so that a machine that slows down slows all.
 fn ratios() {
     const CUSTOMERS: u64 = 4_000_000;
-    let queue = mm5(CUSTOMERS, 2);
+    // as many replications as a fleet has that doesn't say
+    let queue = mm5(CUSTOMERS, 20);
     let (mut one, mut two, mut to_peer, mut events_per_s) = (vec![], vec![], vec![], vec![]);
     for _ in 0..7 {
         let (events, alone) = play(&queue, 1);

@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
-use super::Which;
 use super::output::{Folder, in_width, print};
 use super::progress::Bar;
+use super::{Which, tell_notes};
 use crate::Error;
 use crate::chart::{self, BudgetCurve};
 use crate::report;
@@ -56,6 +56,7 @@ impl BudgetCommand {
         let scenario = self.which.load(self.strategy.as_deref())?;
         let in_flight = InFlight { side_by_side: self.in_flight, budget_usd: self.shared };
         let folder = self.output.as_deref().map(Folder::open).transpose()?;
+        tell_notes([(String::new(), &scenario)]);
         let bar = Bar::new();
         let sizing = size_budget(&scenario, &in_flight, self.which.options(), &bar)?;
         drop(bar);

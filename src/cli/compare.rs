@@ -9,7 +9,7 @@ use super::fleet::Held;
 use super::output::{Folder, in_width, options, print};
 use super::progress::Bar;
 use super::run::Format;
-use super::{Which, metric, threshold_code};
+use super::{Which, metric, tell_notes, threshold_code};
 use crate::Error;
 use crate::report;
 use crate::scenario::Scenario;
@@ -98,6 +98,7 @@ impl Compare {
         let scenarios = self.all(base)?;
         let folder = self.output.as_deref().map(Folder::open).transpose()?;
         let tables = folder.as_ref().map(|folder| folder.tables("compare", &scenarios, self.csv)).transpose()?;
+        tell_notes(scenarios.iter().map(|scenario| (scenario.strategy.clone(), scenario)));
         let bar = Bar::new();
         let comparison = compare(scenarios, &metrics, options(&self.which, tables.as_ref()), &bar)?;
         drop(bar);

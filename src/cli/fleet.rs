@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use super::output::{Folder, in_width, options, print};
 use super::progress::Bar;
 use super::run::Format;
-use super::{Which, threshold_code};
+use super::{Which, tell_notes, threshold_code};
 use crate::Error;
 use crate::report;
 use crate::scenario::Scenario;
@@ -77,6 +77,7 @@ pub(super) fn compare(which: &Which, scenarios: Vec<Scenario>, held: &Held<'_>) 
         |scenario: Scenario| (if several { scenario.file.clone() } else { scenario.strategy.clone() }, scenario);
     let folder = held.output.map(Folder::open).transpose()?;
     let tables = folder.as_ref().map(|folder| folder.tables("compare", &scenarios, held.csv)).transpose()?;
+    tell_notes(scenarios.iter().map(|scenario| (scenario.strategy.clone(), scenario)));
     let bar = Bar::new();
     let comparison =
         compare_fleets(scenarios.into_iter().map(named).collect(), &figures, options(which, tables.as_ref()), &bar)?;

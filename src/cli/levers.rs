@@ -4,10 +4,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::Which;
 use super::output::{in_width, print};
 use super::progress::Bar;
 use super::run::Format;
+use super::{Which, tell_notes};
 use crate::Error;
 use crate::report;
 use crate::simulate::levers;
@@ -33,6 +33,7 @@ impl LeversCommand {
     pub fn run(self) -> Result<ExitCode, Error> {
         let mut scenario = self.which.load(self.strategy.as_deref())?;
         scenario.run.precision.clear();
+        tell_notes([(String::new(), &scenario)]);
         let bar = Bar::new();
         let ranking = levers(scenario, self.which.options(), &bar)?;
         drop(bar);

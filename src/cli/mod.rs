@@ -33,7 +33,7 @@ use crate::Error;
 use crate::price::{ImportError, Imported, Sheet};
 use crate::scenario::{Request, Scenario};
 use crate::simulate::Options;
-use crate::stats::{Metric, Statistic, Threshold};
+use crate::stats::{Metric, Statistic, StatisticError, Threshold};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -218,6 +218,27 @@ impl Which {
     }
 }
 
+/// Says on standard error what a reader should know of the scenarios, each with its name: what holds of all of them once, and
+/// of what doesn't where it does. `run` and `check` say it in their answer.
+fn tell_notes<'a>(scenarios: impl IntoIterator<Item = (String, &'a Scenario)>) {
+    let scenarios: Vec<(String, &Scenario)> = scenarios.into_iter().collect();
+    let mut told: Vec<&String> = Vec::new();
+    for note in scenarios.iter().flat_map(|(_, scenario)| &scenario.notes) {
+        if told.contains(&note) {
+            continue;
+        }
+        told.push(note);
+        let of: Vec<&str> =
+            scenarios.iter().filter(|(_, s)| s.notes.contains(note)).map(|(name, _)| name.as_str()).collect();
+        match of.as_slice() {
+            all if all.len() == scenarios.len() => anstream::eprintln!("note: {note}"),
+            [one] => anstream::eprintln!("note ({one}): {note}"),
+            [first, others @ ..] => anstream::eprintln!("note ({first} and {} more): {note}", others.len()),
+            [] => {}
+        }
+    }
+}
+
 /// 3 where thresholds aren't kept, which are named.
 fn threshold_code(not_kept: impl IntoIterator<Item = String>) -> ExitCode {
     not_kept.into_iter().fold(ExitCode::SUCCESS, |_, text| {
@@ -228,8 +249,9 @@ fn threshold_code(not_kept: impl IntoIterator<Item = String>) -> ExitCode {
 
 /// The metric with this name; its quantiles are compared with it, so `cost_usd.p95` means the same.
 fn metric(name: &str) -> Result<Metric, Error> {
-    let name = match Statistic::parse(name) {
+    let name = match Statistic::parse_alone(name) {
         Ok(Statistic::Mean(metric) | Statistic::Quantile(metric, _)) => return Ok(metric),
+        Err(error @ StatisticError::OfFleets(_)) => return Err(Error::Plan(error.to_string())),
         _ => name,
     };
     Metric::named(name).ok_or_else(|| Error::UnknownMetric {

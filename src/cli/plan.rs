@@ -5,11 +5,11 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
-use super::Which;
 use super::output::{Folder, in_width, print};
 use super::progress::Bar;
 use super::solve::unknown;
 use super::sweep::shown;
+use super::{Which, tell_notes};
 use crate::Error;
 use crate::chart::{self, HockeyStick};
 use crate::report;
@@ -108,6 +108,7 @@ impl PlanCommand {
             return Err(Error::Plan(format!("`{key}` isn't one number; name one below it, such as {keys}")));
         }
         let folder = self.output.as_deref().map(Folder::open).transpose()?;
+        tell_notes([(String::new(), &base)]);
         let bar = Bar::new();
         let planned = match list {
             Some(values) if values.is_empty() || values.iter().any(String::is_empty) => {

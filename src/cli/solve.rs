@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
-use super::Which;
 use super::output::{Folder, in_width, print};
 use super::progress::Bar;
+use super::{Which, tell_notes};
 use crate::Error;
 use crate::chart::{self, SweepLine, SweepLines};
 use crate::report;
@@ -60,7 +60,10 @@ impl Solve {
         }
         // with --between the file need not be right without a value
         let written = match (self.which.load(None), &self.between) {
-            (Ok(base), _) => base.value_at(&self.find),
+            (Ok(base), _) => {
+                tell_notes([(String::new(), &base)]);
+                base.value_at(&self.find)
+            }
             (Err(_), Some(_)) => None,
             (Err(error), None) => return Err(error),
         };

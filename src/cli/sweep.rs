@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
-use super::Which;
 use super::output::{Folder, in_width, print};
 use super::progress::Bar;
+use super::{Which, tell_notes};
 use crate::Error;
 use crate::chart::{self, HeatMap, SweepLine, SweepLines, TradeLine, TradeOff};
 use crate::report;
@@ -135,6 +135,10 @@ impl SweepCommand {
             return Err(Error::Sweep(TWO_FIGURES.to_owned()));
         }
         let folder = self.output.as_deref().map(Folder::open).transpose()?;
+        tell_notes(scenarios.iter().map(|(settings, scenario)| {
+            let settings: Vec<String> = settings.iter().map(|(key, value)| format!("{key}={value}")).collect();
+            (settings.join(", "), scenario)
+        }));
         let bar = Bar::new();
         let swept = sweep(scenarios, figures, self.which.options(), &bar)?;
         drop(bar);
@@ -156,7 +160,7 @@ fn figure(name: &str, scenarios: &[(Vec<(String, String)>, Scenario)]) -> Result
     let mut fleets = scenarios.iter().map(|(_, scenario)| scenario).filter(|scenario| scenario.model.fleet.is_some());
     let parse = |scenario: &Scenario| Figure::parse(name, &scenario.model, &scenario.places);
     match fleets.next() {
-        None => Statistic::parse(name).map(Figure::Sessions),
+        None => Statistic::parse_alone(name).map(Figure::Sessions),
         Some(first) => parse(first).or_else(|error| fleets.find_map(|other| parse(other).ok()).ok_or(error)),
     }
 }

@@ -16,12 +16,15 @@ pub(super) struct Head<'a> {
     file: &'a str,
     seed: u64,
     sessions: u64,
+    /// What a reader should know of the scenario, as the report of `run` has it.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    notes: &'a [String],
 }
 
 impl<'a> Head<'a> {
     pub fn of(schema: &'static str, scenario: &'a Scenario, sessions: u64) -> Self {
         let (title, file, seed) = (&scenario.title, &scenario.file, scenario.run.seed);
-        Self { schema, version: env!("CARGO_PKG_VERSION"), title, file, seed, sessions }
+        Self { schema, version: env!("CARGO_PKG_VERSION"), title, file, seed, sessions, notes: &scenario.notes }
     }
 }
 

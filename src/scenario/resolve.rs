@@ -222,10 +222,13 @@ fn note_idle(raw: &Raw, model: &Model, is_agent: bool, notes: &mut Vec<String>) 
         notes
             .push("model calls take no time: [model] has no `first_token`, `prefill_rate` or `output_rate`".to_owned());
     }
-    if let Some(capacity) =
-        raw.tools.iter().find_map(|at| at.value.capacity).filter(|_| model.fleet.is_none() && !is_agent)
-    {
-        notes.push(format!("the capacity of {} matters where sessions meet: give [fleet] arrivals", capacity.value));
+    if model.fleet.is_none() && !is_agent {
+        let limited = raw.tools.iter().filter(|at| at.value.capacity.is_some());
+        let names: Vec<&str> = limited.filter_map(|at| Some(at.value.name.as_ref()?.value.as_str())).collect();
+        if !names.is_empty() {
+            let names = names.join(", ");
+            notes.push(format!("the capacity of {names} matters where sessions meet: give [fleet] arrivals"));
+        }
     }
     for (tool, at) in model.phase.tools.iter().zip(&raw.tools) {
         if let (Some(_), None, Some(name)) = (&tool.agent, &at.value.result, &at.value.name) {

@@ -105,6 +105,16 @@ impl Figure {
         }
     }
 
+    /// Whether this is, but for the name of a station, a figure that only fleets have.
+    pub(super) fn is_of_fleets(name: &str) -> bool {
+        let whole = [Self::InProgress, Self::EndedPerHour, Self::CostPerHour].map(|figure| figure.name(&[]));
+        let begins = |whole: &String| {
+            name.strip_prefix(whole.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        let of_station = |name: &str| name.ends_with(".utilisation") || name.ends_with(".turned_away");
+        whole.iter().any(begins) || of_station(name) || name.contains(".wait_s.")
+    }
+
     /// What it counts; nothing of a share.
     pub fn unit(self) -> Option<Unit> {
         match self {

@@ -1,5 +1,6 @@
 //! One number of an answer, by name: `cost_usd.p95`, `turn_latency_s.mean`, `cache_hit`.
 
+use super::figure::Figure;
 use super::metric::{Metric, Rate, Unit};
 use super::quantile::{QUANTILES, quantile_name};
 use super::summary::{MetricSummary, Summary, TurnMetric};
@@ -34,6 +35,9 @@ pub enum StatisticError {
     /// The metric exists, the statistic doesn't.
     #[error("`{0}` must end in .mean, .p50, .p90, .p95, .p99 or .p999")]
     Statistic(String),
+    /// Only fleets have it.
+    #[error("`{0}` is a figure of many sessions at once, and there is no [fleet] here")]
+    OfFleets(String),
     /// It exists, but not in this scenario.
     #[error("`{0}` doesn't apply to this scenario, so it {1}")]
     DoesNotApply(String, &'static str),
@@ -74,6 +78,17 @@ impl Statistic {
             (None, Some(metric), _, Some(p)) => Ok(Self::TurnQuantile(metric, p)),
             _ => Err(StatisticError::Statistic(name.to_owned())),
         }
+    }
+
+    /// The same where there is no fleet; a figure that only fleets have is told as one.
+    ///
+    /// # Errors
+    /// Where the name isn't one.
+    pub fn parse_alone(name: &str) -> Result<Self, StatisticError> {
+        Self::parse(name).map_err(|error| match error {
+            StatisticError::Unknown { name, .. } if Figure::is_of_fleets(&name) => StatisticError::OfFleets(name),
+            error => error,
+        })
     }
 
     /// Its name, as it is read by [`Statistic::parse`].
@@ -137,8 +152,10 @@ fn nearest(metric: &str, statistic: &str) -> Option<String> {
         .filter(|(score, ..)| *score > 0.75)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, name, is_metric)| match (is_metric, statistic) {
-            (true, "") => format!("{name}.mean"),
-            (true, statistic) => format!("{name}.{statistic}"),
+            (true, statistic) if QUANTILES.into_iter().any(|p| quantile_name(p) == statistic) => {
+                format!("{name}.{statistic}")
+            }
+            (true, _) => format!("{name}.mean"),
             (false, _) => name.to_owned(),
         })
 }

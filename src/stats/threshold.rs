@@ -93,10 +93,12 @@ impl Threshold {
     /// # Errors
     /// Where one of them can't be read.
     pub fn parse(metric: &str, want: &str, model: &Model, tools: &[String]) -> Result<Self, ThresholdError> {
-        let figure = match Statistic::parse(metric) {
-            Ok(statistic) => Figure::Sessions(statistic),
-            Err(StatisticError::Unknown { .. }) if model.fleet.is_some() => Figure::parse(metric, model, tools)?,
-            Err(error) => return Err(error.into()),
+        let figure = match (Statistic::parse_alone(metric), &model.fleet) {
+            (Ok(statistic), _) => Figure::Sessions(statistic),
+            (Err(StatisticError::Unknown { .. } | StatisticError::OfFleets(_)), Some(_)) => {
+                Figure::parse(metric, model, tools)?
+            }
+            (Err(error), _) => return Err(error.into()),
         };
         let (bound, limit) = bound(want).ok_or_else(|| ThresholdError::Bound(want.to_owned()))?;
         Ok(Self { metric: metric.to_owned(), want: want.trim().to_owned(), figure, bound, limit })

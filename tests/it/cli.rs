@@ -750,6 +750,8 @@ fn a_grid_of_settings() {
         (&["--over", "run.seed=1,2"], "can't change `run.seed`"),
         (&["--over", "session.turns=1,many"], "must be a number"),
         (&["--over", "session.turns=1,2", "--metric", "cost"], "there is no metric or rate `cost`"),
+        (&["--over", "session.turns=1,2", "--metric", "search.wait_s.p99"], "is a figure of many sessions at once"),
+        (&["--over", "session.turns=1,2", "--metric", "cost.wait.p9"], "did you mean `cost_usd.mean`?"),
         (&[], "has no [sweep]"),
         (&["--over", "session.turns=1,2", "--over", "session.turns=3"], "`session.turns` is set twice"),
         (&["--over", "session.turns=2,2"], "has the value 2 twice"),
@@ -1003,4 +1005,37 @@ fn a_budget_is_sized() {
     assert_eq!((report["needed"].as_array().unwrap().len(), report["max_output"].as_u64()), (3, Some(4_096)));
     let wrong = agent_sim(&["budget", "scenarios/fifty-turns.toml"]);
     assert_eq!((wrong.status.code(), err(&wrong).contains("max_output = 4_096")), (Some(2), true), "{}", err(&wrong));
+}
+
+#[test]
+fn every_command_tells_what_a_reader_should_know_of_the_scenario() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("capacity.toml");
+    let text = "[model]\nname = \"claude-sonnet-4-6\"\nfirst_token = \"1s\"\n[session]\nturns = 2\noutput = 10\n[[tools]]\n\
+                name = \"search\"\nlatency = \"2s\"\ncapacity = 3\n[strategies.once]\nsession.turns = 1\n";
+    std::fs::write(&path, text).unwrap();
+    let file = path.to_str().unwrap();
+    let told = |args: &[&str]| err(&agent_sim(&[args, &["--sessions", "100"]].concat()));
+    let of_all = "note: the capacity of search matters where sessions meet: give [fleet] arrivals\n";
+    let once = ": a session of one model call never calls a tool: the first call is the answer\n";
+    for args in [
+        &["compare", file][..],
+        &["sweep", file, "--over", "session.turns=2,3"],
+        &["levers", file],
+        &["budget", file],
+        &["solve", file, "--where", "latency_s.mean = 7", "--find", "tools.search.latency"],
+    ] {
+        let told = told(args);
+        assert!(told.contains(of_all) && told.matches(of_all).count() == 1, "{args:?}: {told}");
+    }
+    assert!(told(&["compare", file]).contains(&format!("note (once){once}")));
+    let over = ["sweep", file, "--over", "session.turns=1,2", "--over", "tools.search.latency=1s,2s"];
+    let grid = told(&over);
+    assert!(grid.contains(&format!("note (session.turns=1, tools.search.latency=1s and 1 more){once}")), "{grid}");
+    let fleet = ["plan", "scenarios/fleet.toml", "--vary", "tools.search.capacity=6", "--for", "latency_s.p99 <= 120"];
+    assert!(told(&fleet).contains("note: `sessions` has no meaning here"));
+    let json =
+        out(&agent_sim(&["sweep", file, "--sessions", "100", "--over", "session.turns=2,3", "--format", "json"]));
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["notes"][0], "the capacity of search matters where sessions meet: give [fleet] arrivals");
 }

@@ -867,7 +867,8 @@ fn thresholds_take_figures_of_fleets() {
         "".as_ref(),
         &agent_sim::scenario::Request::default(),
     );
-    assert!(alone.unwrap_err().to_string().contains("there is no metric or rate `in_progress`"));
+    let said = "`in_progress` is a figure of many sessions at once, and there is no [fleet] here";
+    assert!(alone.unwrap_err().to_string().contains(said));
 }
 
 #[test]

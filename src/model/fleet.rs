@@ -22,7 +22,7 @@ pub struct Fleet {
 impl Fleet {
     /// Whether the model breaks down at some time.
     pub fn model_breaks_down(&self) -> bool {
-        self.outages.iter().any(|outage| outage.tool.is_none())
+        self.outages.iter().any(|outage| outage.station.is_none())
     }
 
     /// Whether anything that sessions share can hold up or stop a model call.
@@ -138,8 +138,8 @@ pub struct Station {
 /// Something doesn't work for a time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outage {
-    /// The number of a tool, or `None` for the model.
-    pub tool: Option<usize>,
+    /// The number of a tool among [`Model::station_tools`](super::Model::station_tools), or `None` for the model.
+    pub station: Option<usize>,
     /// From when, s.
     pub from_s: f64,
     /// Until when, s.

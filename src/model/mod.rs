@@ -239,18 +239,7 @@ impl Model {
 
     /// The agents of the tree, each once with its number, as a walk meets them.
     pub fn agents_by_number(&self) -> Vec<(usize, &Model)> {
-        let mut found = Vec::new();
-        self.walk_agents(&mut found);
-        found
-    }
-
-    fn walk_agents<'a>(&'a self, found: &mut Vec<(usize, &'a Model)>) {
-        for agent in self.phase.tools.iter().filter_map(|tool| tool.agent.as_ref()) {
-            if !found.iter().any(|(number, _)| *number == agent.number) {
-                found.push((agent.number, &agent.model));
-            }
-            agent.model.walk_agents(found);
-        }
+        self.phase.agents_by_number()
     }
 
     /// Whether it or an agent below it has a breaker.
@@ -382,6 +371,57 @@ pub struct Phase {
     pub breaker: Option<Breaker>,
     /// Servers whose tools are called from code.
     pub code: Vec<CodeServer>,
+}
+
+impl Phase {
+    /// The agents below it, each once with its number, as a walk meets them.
+    pub fn agents_by_number(&self) -> Vec<(usize, &Model)> {
+        let mut found = Vec::new();
+        self.walk_agents(&mut found);
+        found
+    }
+
+    fn walk_agents<'a>(&'a self, found: &mut Vec<(usize, &'a Model)>) {
+        for agent in self.tools.iter().filter_map(|tool| tool.agent.as_ref()) {
+            if !found.iter().any(|(number, _)| *number == agent.number) {
+                found.push((agent.number, &agent.model));
+            }
+            agent.model.phase.walk_agents(found);
+        }
+    }
+
+    /// Marks a station of a fleet, by its number among [`Model::station_tools`], as one that can be out of order.
+    pub fn mark_outage(&mut self, station: usize) {
+        if let Some(tool) = self.tools.get_mut(station) {
+            tool.has_outage = true;
+            return;
+        }
+        let mut left = station - self.tools.len();
+        let mut of_agent = None;
+        for (number, agent) in self.agents_by_number() {
+            if left < agent.phase.tools.len() {
+                of_agent = Some(number);
+                break;
+            }
+            left -= agent.phase.tools.len();
+        }
+        if let Some(number) = of_agent {
+            self.mark_of_agent(number, left);
+        }
+    }
+
+    /// The same of a tool of every copy of an agent.
+    fn mark_of_agent(&mut self, number: usize, index: usize) {
+        for agent in self.tools.iter_mut().filter_map(|tool| tool.agent.as_mut()) {
+            let phase = &mut agent.model.phase;
+            if agent.number == number
+                && let Some(tool) = phase.tools.get_mut(index)
+            {
+                tool.has_outage = true;
+            }
+            phase.mark_of_agent(number, index);
+        }
+    }
 }
 
 /// After `failures` failed attempts in a row a tool's calls fail at once for `cooldown_s`; then one probe decides

@@ -263,8 +263,8 @@ pub(super) fn check_fleet(raw: &Raw, model: &Model, sink: &Sink) {
     for (outage, at) in model.fleet.iter().flat_map(|fleet| &fleet.outages).zip(spans) {
         let waits_forever = |faults: &Faults| faults.timeout_s.is_infinite();
         let model_waits = |model: &Model| model.is_main && waits_forever(&model.faults);
-        let any_waits = match outage.tool {
-            Some(tool) => model.phase.tools.get(tool).is_some_and(|tool| waits_forever(&tool.faults)),
+        let any_waits = match outage.station {
+            Some(station) => model.station_tools().get(station).is_some_and(|tool| waits_forever(&tool.faults)),
             None => {
                 let small = model.routing.as_ref().map(|routing| &*routing.small);
                 std::iter::once(model).chain(small).any(|model| model.any_in_tree(&model_waits))
@@ -297,10 +297,10 @@ pub(super) fn note_other_models(model: &Model, agents: &[(String, Vec<String>)],
     }
 }
 
-/// The fleet, if the file has one. `names` are those of the tools, `max_output` is the most that a call writes.
+/// The fleet, if the file has one. `places` are the names of the tools, those of agents among them; `max_output` is the most that a call writes.
 pub(super) fn fleet(
     raw: &Raw,
-    names: &[String],
+    places: &[String],
     row: Option<&Row>,
     max_output: Option<u64>,
     sink: &Sink,
@@ -366,7 +366,7 @@ pub(super) fn fleet(
         warm_up_s,
         replications: fleet.replications.map_or(REPLICATIONS, |at| at.value),
         limits,
-        outages: fleet.outages.iter().filter_map(|at| outage(at, names, horizon_s, sink)).collect(),
+        outages: fleet.outages.iter().filter_map(|at| outage(at, places, horizon_s, sink)).collect(),
     })
 }
 
@@ -456,7 +456,7 @@ fn limits(raw: &RawLimits, row: Option<&Row>, max_output: Option<u64>, sink: &Si
     }
 }
 
-fn outage(at: &At<RawOutage>, names: &[String], horizon_s: f64, sink: &Sink) -> Option<Outage> {
+fn outage(at: &At<RawOutage>, places: &[String], horizon_s: f64, sink: &Sink) -> Option<Outage> {
     let raw = &at.value;
     let needs = |key: &str, example: &str| {
         let mistake = Mistake::at(at.span, format!("`[[fleet.outages]]` needs `{key}`"));
@@ -466,10 +466,16 @@ fn outage(at: &At<RawOutage>, names: &[String], horizon_s: f64, sink: &Sink) -> 
         needs("of", "of = \"model\", or a tool's name");
         return None;
     };
-    let tool = names.iter().position(|name| *name == of.value);
-    if tool.is_none() && of.value != MODEL {
-        let known: Vec<&str> = names.iter().map(String::as_str).chain([MODEL]).collect();
-        super::tools::unknown_name(&of.value, of.span, "tool", &known, sink);
+    let station = places.iter().position(|name| *name == of.value);
+    if station.is_none() && of.value != MODEL {
+        let of_agent = places.iter().find(|place| place.ends_with(&format!(".{}", of.value)));
+        if let Some(place) = of_agent {
+            let text = format!("\"{}\" is a tool of an agent", of.value);
+            complain(sink, Mistake::at(of.span, text).label(format!("did you mean \"{place}\"?")));
+        } else {
+            let known: Vec<&str> = places.iter().map(String::as_str).chain([MODEL]).collect();
+            super::tools::unknown_name(&of.value, of.span, "tool", &known, sink);
+        }
     }
     if raw.lasts.is_none() {
         needs("for", "for = \"5m\"");
@@ -480,7 +486,7 @@ fn outage(at: &At<RawOutage>, names: &[String], horizon_s: f64, sink: &Sink) -> 
         complain(sink, Mistake::at(from.span, text).label("never seen").help("a longer horizon, or an earlier outage"));
     }
     Some(Outage {
-        tool,
+        station,
         from_s,
         until_s: from_s + raw.lasts?.value,
         share: raw.share.map_or(1.0, |share| share.value),

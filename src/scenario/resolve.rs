@@ -7,7 +7,9 @@ use super::reader::{At, Sink, complain};
 use super::tree::Span;
 use super::{PriceInfo, RunOptions, Surroundings, fleet, herd, limits, servers, tariffs, tools};
 use crate::dist::{Dist, Whole};
-use crate::model::{Agent, Breaks, Cache, Loading, MOST_CALLS, MOST_TURNS, Model, Prompt, Routing, Timing, Tool};
+use crate::model::{
+    Agent, Breaks, Cache, Loading, MOST_CALLS, MOST_TURNS, Model, Phase, Prompt, Routing, Timing, Tool,
+};
 use crate::price::{Lifetimes, Row, lifetime_label};
 use crate::stats::{Target, Threshold};
 
@@ -80,15 +82,14 @@ pub(super) fn resolve(raw: &Raw, parts: Parts<'_>, around: &Surroundings, sink: 
     let priced = tariffs::is_priced(raw);
     let (faults, retry) = limits::model_faults(raw, sink, &mut notes);
     let output = tokens(&session.output, "output");
+    let places = places(&phase, &tools, parts.agent_tools);
     let shared = if parts.is_agent {
         None
     } else {
-        fleet::fleet(raw, &tools, row.as_ref(), max_output(raw, row.as_ref()), sink, &mut notes)
+        fleet::fleet(raw, &places, row.as_ref(), max_output(raw, row.as_ref()), sink, &mut notes)
     };
-    for outage in shared.iter().flat_map(|fleet| &fleet.outages) {
-        if let Some(tool) = outage.tool.and_then(|index| phase.tools.get_mut(index)) {
-            tool.has_outage = true;
-        }
+    for station in shared.iter().flat_map(|fleet| &fleet.outages).filter_map(|outage| outage.station) {
+        phase.mark_outage(station);
     }
     let model = Model {
         herd: herd::herd(raw, sink),
@@ -154,7 +155,6 @@ pub(super) fn resolve(raw: &Raw, parts: Parts<'_>, around: &Surroundings, sink: 
     }
     servers::note_found(raw, &mut notes);
     note_idle(raw, &model, parts.is_agent, &mut notes);
-    let places = places(&model, &tools, parts.agent_tools);
     check_places(raw, &model, &places, sink);
     fleet::note_other_models(&model, parts.agent_tools, &mut notes);
     let (run, idle_thresholds) = run_options(raw, &model, &places, sink);
@@ -197,8 +197,8 @@ fn check_places(raw: &Raw, model: &Model, places: &[String], sink: &Sink) {
 }
 
 /// Names of the stations of a fleet, in the order of [`Model::station_tools`].
-fn places(model: &Model, tools: &[String], agents: &[(String, Vec<String>)]) -> Vec<String> {
-    let of_agents = model.agents_by_number().into_iter().filter_map(|(number, _)| agents.get(number));
+fn places(phase: &Phase, tools: &[String], agents: &[(String, Vec<String>)]) -> Vec<String> {
+    let of_agents = phase.agents_by_number().into_iter().filter_map(|(number, _)| agents.get(number));
     let named = of_agents.flat_map(|(agent, tools)| tools.iter().map(move |tool| format!("{agent}.{tool}")));
     tools.iter().cloned().chain(named).collect()
 }

@@ -75,7 +75,7 @@ impl Weather {
         let model = self.shares.len() - 1;
         for outage in &fleet.outages {
             if ns(outage.from_s) <= now_ns && now_ns < ns(outage.until_s) {
-                let share = &mut self.shares[outage.tool.unwrap_or(model)];
+                let share = &mut self.shares[outage.station.unwrap_or(model)];
                 *share = Some(match *share {
                     Some(other) if other.0 >= outage.share => other,
                     _ => (outage.share, outage.is_silent),

@@ -3,9 +3,14 @@
 use std::path::PathBuf;
 
 use crate::price::{ImportError, UnknownModel};
+use crate::report::whole;
 use crate::scenario::ScenarioError;
 use crate::simulate::Overload;
 use crate::stats::ThresholdError;
+
+fn count(x: f64) -> String {
+    whole(x.round() as u64)
+}
 
 /// Why a command couldn't answer.
 #[derive(Debug, thiserror::Error)]
@@ -74,10 +79,10 @@ pub enum Error {
     Budget(String),
     /// More work comes to a station of a fleet than it can do.
     #[error(
-        "the fleet is unstable: {:.0} sessions an hour keep at least {:.2} servers of {} busy, and it has {}; sessions in \
-         progress would grow by at least {:.0} an hour, without end. It takes fewer than about {:.0} sessions an hour, or {} servers",
-        .0.arrive_per_hour, .0.needed, .0.name, .0.servers, .0.growth_per_hour(),
-        .0.arrive_per_hour * .0.servers as f64 / .0.needed, .0.needed.floor() + 1.0
+        "the fleet is unstable: {} sessions an hour keep at least {:.2} servers of {} busy, and it has {}; sessions in \
+         progress would grow by at least {} an hour, without end. It takes fewer than about {} sessions an hour, or {} servers",
+        count(.0.arrive_per_hour), .0.needed, .0.name, whole(.0.servers), count(.0.growth_per_hour()),
+        count(.0.arrive_per_hour * .0.servers as f64 / .0.needed), count(.0.needed.floor() + 1.0)
     )]
     Unstable(Overload),
     /// A command that plays single sessions.

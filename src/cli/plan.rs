@@ -187,7 +187,7 @@ fn curve(plan: &Plan) -> Option<HockeyStick> {
         unstable: plan
             .points
             .iter()
-            .filter(|point| point.unstable.is_some() && is_near(point.x))
+            .filter(|point| point.unsettled.is_some() && is_near(point.x))
             .map(|point| point.x)
             .collect(),
         answer,

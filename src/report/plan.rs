@@ -5,11 +5,12 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use super::Style;
+use super::fleet::unsettled_text;
 use super::format::{number, percent, seconds, whole};
 use super::head::{Head, PriceSheet};
 use super::wording::value;
 use crate::model::Model;
-use crate::simulate::{Found, Kind, Plan, Planned};
+use crate::simulate::{Found, Kind, Plan, Planned, Unsettled};
 use crate::stats::{Bottleneck, Figure, Place, Reading};
 
 /// A figure of a fleet as a person reads it.
@@ -63,6 +64,11 @@ fn saturates(plan: &Plan) -> Option<String> {
     Some(format!("{} fills up first: {} {used} at {}", busy_name(plan, busy), used_share(share), key_value(plan, at.x)))
 }
 
+/// Whether the fleet may settle, and hadn't yet.
+fn hasnt_settled(point: &Planned) -> bool {
+    point.unsettled.as_ref().is_some_and(|unsettled| !unsettled.is_unstable())
+}
+
 /// The answer in one sentence.
 fn sentence(plan: &Plan) -> String {
     let (key, goals) = (&plan.key, goals(plan));
@@ -85,6 +91,9 @@ fn sentence(plan: &Plan) -> String {
             format!("The most {key} with {goals} is {}{}", key_value(plan, *x), surely(between, "is bearable", "isn't"))
         }
         Found::Everywhere => format!("{goals} holds at every {key} that was tried"),
+        Found::Nowhere if plan.points.iter().all(hasnt_settled) => {
+            format!("Whether {goals} holds isn't known: the fleet hadn't settled at any {key} that was tried")
+        }
         Found::Nowhere => format!("{goals} holds at no {key} that was tried"),
         Found::First(place) => format!("From {} on {goals} holds", key_value(plan, *place as f64)),
         Found::Mixed => format!("{goals} holds at some {key} of the list, and not at its last"),
@@ -126,8 +135,9 @@ fn cell(figure: Figure, reading: Option<&Reading>) -> String {
 }
 
 fn verdict(point: &Planned) -> &'static str {
-    match (point.unstable.is_some(), point.meets(), point.surely()) {
-        (true, ..) => "unstable",
+    match (point.unsettled.as_ref().map(Unsettled::is_unstable), point.meets(), point.surely()) {
+        (Some(true), ..) => "unstable",
+        (Some(false), ..) => "not settled",
         (_, true, Some(_)) => "met",
         (_, true, None) => "met ?",
         (_, false, Some(_)) => "missed",
@@ -213,10 +223,9 @@ pub fn plan_terminal(plan: &Plan, style: Style) -> String {
     let _ = writeln!(out, "\n{}", style.whole_words(rows));
     let note = "In brackets 95 % intervals over replications. ?  the interval reaches over the bound, or too few sessions lie beyond the percentile.";
     let _ = writeln!(out, "{}", style.faint(note));
-    for point in plan.points.iter().filter(|point| point.unstable.is_some()).take(1) {
-        if let Some(why) = &point.unstable {
-            let _ = writeln!(out, "{}", style.faint(&format!("At {}: {why}.", key_value(plan, point.x))));
-        }
+    let unsettled = |point: &Planned| Some((key_value(plan, point.x), unsettled_text(point.unsettled.as_ref()?)));
+    if let Some((at, why)) = plan.points.iter().find_map(unsettled) {
+        let _ = writeln!(out, "{}", style.faint(&format!("At {at}: {why}.")));
     }
     out
 }
@@ -311,7 +320,7 @@ pub fn plan_json(plan: &Plan) -> Result<String, serde_json::Error> {
             .collect(),
         meets: point.meets(),
         sure: point.surely().is_some(),
-        unstable: point.unstable.clone(),
+        unstable: point.unsettled.as_ref().map(unsettled_text),
         busiest: point.busiest.map(|(busy, share)| BusyReport { of: busy_name(plan, busy), share }),
     };
     let alone = |(place, reading): &(usize, Reading)| {

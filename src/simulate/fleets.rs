@@ -23,6 +23,24 @@ pub enum Unsettled {
     Grows(Growth, Option<String>),
 }
 
+impl Unsettled {
+    /// Of a fleet that was played.
+    pub(super) fn of(answer: &Answer) -> Option<Self> {
+        let growth = answer.fleet_summary()?.growth.clone()?;
+        let full = growth.saturated.map(|what| what.name(&answer.scenario.places).to_owned());
+        Some(Self::Grows(growth, full))
+    }
+
+    /// Whether it never settles, as far as can be seen: something is used up. Otherwise its sessions are only long against
+    /// the warm-up.
+    pub fn is_unstable(&self) -> bool {
+        match self {
+            Self::Overloaded(_) => true,
+            Self::Grows(growth, _) => growth.is_unstable(),
+        }
+    }
+}
+
 impl FleetWay {
     /// Plays it.
     pub(super) fn play(
@@ -41,13 +59,10 @@ impl FleetWay {
 
     /// Why it doesn't settle, where it doesn't.
     pub fn unsettled(&self) -> Option<Unsettled> {
-        let answer = match &self.answer {
-            Ok(answer) => answer,
-            Err(why) => return Some(Unsettled::Overloaded(why.clone())),
-        };
-        let growth = answer.fleet.as_ref()?.summary.growth.clone()?;
-        let full = growth.saturated.map(|what| what.name(&answer.scenario.places).to_owned());
-        Some(Unsettled::Grows(growth, full))
+        match &self.answer {
+            Ok(answer) => Unsettled::of(answer),
+            Err(why) => Some(Unsettled::Overloaded(why.clone())),
+        }
     }
 
     /// What it came to, where it settles.

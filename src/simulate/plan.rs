@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::fleets::Unsettled;
 use super::solve::{Kind, Unknown};
 use super::{Answer, Options, Progress, sample, simulate};
 use crate::Error;
@@ -23,7 +24,7 @@ pub struct Planned {
     /// What is busiest, with the share of it that is used.
     pub busiest: Option<(Bottleneck, f64)>,
     /// Why there are no figures, where the fleet doesn't settle.
-    pub unstable: Option<String>,
+    pub unsettled: Option<Unsettled>,
     /// The place that turns away the largest share of its calls, with that share, where it is more than one in a hundred.
     pub turned_away: Option<(Place, f64)>,
     /// So many sessions were measured.
@@ -33,13 +34,13 @@ pub struct Planned {
 impl Planned {
     /// Whether all goals are met.
     pub fn meets(&self) -> bool {
-        self.unstable.is_none() && self.goals.iter().all(|(_, verdict)| verdict.pass)
+        self.unsettled.is_none() && self.goals.iter().all(|(_, verdict)| verdict.pass)
     }
 
     /// The same where the intervals leave no doubt; `None` where they do.
     pub fn surely(&self) -> Option<bool> {
-        if self.unstable.is_some() {
-            return Some(false);
+        if let Some(unsettled) = &self.unsettled {
+            return unsettled.is_unstable().then_some(false);
         }
         let surely_misses = |verdict: &Verdict| !verdict.pass && !verdict.undecided;
         if self.goals.iter().any(|(_, verdict)| surely_misses(verdict)) {
@@ -113,7 +114,7 @@ impl Plan {
     /// Whether at some value nothing is missed but what sessions miss alone, so that no more capacity is wanted.
     pub fn is_missed_alone(&self) -> bool {
         let alone = |place: usize| self.missed_alone.iter().any(|(missed, _)| *missed == place);
-        self.points.iter().any(|point| !point.meets() && point.unstable.is_none() && point.missed().all(alone))
+        self.points.iter().any(|point| !point.meets() && point.unsettled.is_none() && point.missed().all(alone))
     }
 }
 
@@ -170,17 +171,11 @@ impl<'a> Search<'a> {
         let point = match simulate(scenario, self.options, &self.progress) {
             Ok(answer) => planned(&answer, text, x, &self.goals),
             Err(Error::Unstable(load)) => {
-                let why = format!(
-                    "unstable: {} servers of {} are needed and there are {}",
-                    count(load.needed),
-                    load.name,
-                    load.servers
-                );
                 let none = Verdict { got: None, ci95: [f64::NAN; 2], pass: false, undecided: false };
                 let goals = self.goals.iter().map(|_| (None, none)).collect();
                 let busiest = Some((Bottleneck::Station(load.place), load.needed / load.servers as f64));
-                let text = text.to_owned();
-                Planned { text, x, goals, busiest, unstable: Some(why), turned_away: None, sessions: 0 }
+                let unsettled = Some(Unsettled::Overloaded(Error::Unstable(load).to_string()));
+                Planned { text: text.to_owned(), x, goals, busiest, unsettled, turned_away: None, sessions: 0 }
             }
             Err(error) => return Err(error),
         };
@@ -301,29 +296,20 @@ fn significant(x: f64) -> f64 {
     (x * scale).round() / scale
 }
 
-fn count(x: f64) -> String {
-    format!("{x:.2}")
-}
-
 fn planned(answer: &Answer, text: &str, x: f64, goals: &[Goal]) -> Planned {
     let fleet = answer.fleet_summary();
+    let unsettled = Unsettled::of(answer);
     let judged = |goal: &Goal| {
-        let reading = fleet.and_then(|fleet| goal.figure.read(&answer.summary, fleet));
+        let settled = fleet.filter(|_| unsettled.is_none());
+        let reading = settled.and_then(|fleet| goal.figure.read(&answer.summary, fleet));
         (reading, goal.judge(reading))
     };
-    let growth = fleet.and_then(|fleet| fleet.growth.as_ref());
     Planned {
         text: text.to_owned(),
         x,
         goals: goals.iter().map(judged).collect(),
         busiest: fleet.and_then(FleetSummary::bottleneck),
-        unstable: growth.map(|growth| {
-            let what = match growth.waiting_at {
-                Some(place) => format!("calls that wait for {}", place.name(&answer.scenario.places)),
-                None => "sessions in progress".to_owned(),
-            };
-            format!("unstable: {what} grow by {} an hour", count(growth.per_hour.value))
-        }),
+        unsettled,
         turned_away: fleet.and_then(FleetSummary::turns_away),
         sessions: answer.summary.sessions,
     }

@@ -20,6 +20,13 @@ pub struct Growth {
     pub given_up: bool,
 }
 
+impl Growth {
+    /// Whether it goes on for all that can be seen; otherwise sessions only last long against the warm-up.
+    pub fn is_unstable(&self) -> bool {
+        self.saturated.is_some() || self.given_up
+    }
+}
+
 /// A station whose servers are busy for so large a share of the time can't do what is asked of it.
 pub(super) const SATURATED: f64 = 0.98;
 

@@ -619,7 +619,7 @@ fn a_plan_finds_the_least_capacity_and_the_most_load() {
     let nowhere =
         found("fleet.limits.concurrent", 1.0, 4.0, agent_sim::simulate::Kind::Whole, "model.wait_s.mean < 0.3");
     assert_eq!(nowhere.found, Found::Nowhere);
-    assert!(nowhere.points.iter().all(|point| point.x > 3.5 || point.unstable.is_some()));
+    assert!(nowhere.points.iter().all(|point| point.x > 3.5 || point.unsettled.is_some()));
 }
 
 #[test]
@@ -977,6 +977,30 @@ fn a_plan_without_an_answer_says_what_sessions_miss_alone() {
     // sessions of another length aren't those that were planned
     let (plan, told) = planned(text, "session.turns", [8.0, 20.0], &["latency_s.p99 <= 21.9"]);
     assert_eq!((&plan.found, plan.missed_alone.len()), (&Found::Nowhere, 0), "{told}");
+}
+
+#[test]
+fn a_plan_tells_what_never_settles_from_what_only_hasnt_yet() {
+    // sessions of ninety minutes, watched for two hours: nobody knows what they come to
+    let long = "model.first_token = \"90m\"\nsession.turns = 1\n[fleet]\n\
+                arrivals = { poisson = { per_hour = 1000 } }\nhorizon = \"2h\"\nreplications = 3";
+    let (plan, told) = planned(long, "fleet.arrivals.poisson.per_hour", [1000.0, 1100.0], &["in_progress <= 9000"]);
+    assert!(plan.points.iter().all(|point| point.surely().is_none()), "{:?}", plan.points);
+    assert!(
+        told.contains(" not settled ") && told.contains("At 1,000: not settled: sessions in progress grow by"),
+        "{told}"
+    );
+    assert!(told.contains("Whether in_progress <= 9000 holds isn't known") && !told.contains("unstable"), "{told}");
+    // four servers are needed: known before it is played, and found while it is
+    let full = "model.first_token = \"1s\"\nsession.turns = 2\n[[tools]]\nname = \"search\"\nlatency = \"4s\"\ncapacity = 9\n\
+                [fleet]\narrivals = { poisson = { per_hour = 3600 } }\nhorizon = \"2h\"\nreplications = 3";
+    for text in [full.to_owned(), full.replace("[fleet]", "[budget]\ntime = \"100h\"\n[fleet]")] {
+        let (plan, told) = planned(&text, "tools.search.capacity", [3.0, 8.0], &["latency_s.mean <= 9"]);
+        assert_eq!(plan.points[0].surely(), Some(false));
+        assert!(told.contains(" unstable ") && told.contains("At 3: "), "{told}");
+        let json: serde_json::Value = serde_json::from_str(&agent_sim::report::plan_json(&plan).unwrap()).unwrap();
+        assert!(json["points"][0]["unstable"].as_str().unwrap().contains("unstable"), "{json}");
+    }
 }
 
 #[test]

@@ -16,6 +16,30 @@ fn endings() -> String {
     format!(".mean, {} or {last}", all.join(", "))
 }
 
+/// What the figures of a table mean: the name of a number, and its sentence.
+pub(super) fn legend<'a>(figures: impl Iterator<Item = (String, &'a Figure)>) -> Vec<String> {
+    let mut rows: Vec<(String, &'static str)> = Vec::new();
+    for (name, figure) in figures {
+        let number = match figure {
+            Figure::Sessions(Statistic::Rate(_))
+            | Figure::InProgress
+            | Figure::EndedPerHour
+            | Figure::CostPerHour
+            | Figure::Utilisation(_)
+            | Figure::TurnedAway(_) => name.as_str(),
+            Figure::Sessions(_) | Figure::WaitMean(_) | Figure::WaitQuantile(..) => {
+                name.rsplit_once('.').map_or(name.as_str(), |(number, _)| number)
+            }
+        };
+        let about = figure.about();
+        if !about.is_empty() && rows.iter().all(|(known, _)| known != number) {
+            rows.push((number.to_owned(), about));
+        }
+    }
+    let width = rows.iter().map(|(number, _)| number.len()).max().unwrap_or(0);
+    rows.into_iter().map(|(number, about)| format!("{number:width$}  {about}")).collect()
+}
+
 /// Figures that only a fleet has: of the whole, and of its places.
 fn of_fleet(scenario: &Scenario) -> [Vec<Row>; 2] {
     let model = &scenario.model;

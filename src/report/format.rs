@@ -13,6 +13,19 @@ pub fn whole(n: u64) -> String {
     out
 }
 
+/// A key as a heading, broken after dots where it is long: `fleet.arrivals.` over `poisson.per_hour`.
+pub(super) fn key_heading(key: &str) -> String {
+    const WIDTH: usize = 24;
+    let mut lines: Vec<String> = Vec::new();
+    for part in key.split_inclusive('.') {
+        match lines.last_mut() {
+            Some(line) if key.len() <= WIDTH || line.len() + part.len() <= WIDTH => line.push_str(part),
+            _ => lines.push(part.to_owned()),
+        }
+    }
+    lines.join("\n")
+}
+
 fn grouped(x: f64, decimals: usize) -> String {
     let text = format!("{:.decimals$}", x.abs());
     let (integer, fraction) = text.split_once('.').unwrap_or((&text, ""));
@@ -69,7 +82,12 @@ pub fn percent(share: f64) -> String {
     }
     let near_end = x.abs().min((100.0 - x).abs());
     let decimals = (2 - near_end.log10().floor() as i32).clamp(1, 10) as usize;
-    format!("{x:.decimals$} %")
+    let mut text = format!("{x:.decimals$}");
+    // of 99.9500 the last two say nothing
+    if x > 99.0 {
+        text.truncate(text.trim_end_matches('0').len().max("99.00".len()));
+    }
+    format!("{text} %")
 }
 
 /// A bare number with enough digits to compare two of them.

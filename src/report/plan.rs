@@ -5,8 +5,9 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use super::Style;
+use super::figures::legend;
 use super::fleet::unsettled_text;
-use super::format::{number, percent, seconds, whole};
+use super::format::{key_heading, number, percent, seconds, whole};
 use super::head::{Head, PriceSheet};
 use super::wording::value;
 use crate::model::Model;
@@ -203,7 +204,7 @@ pub fn plan_terminal(plan: &Plan, style: Style) -> String {
         let _ = writeln!(out, "{}", style.warning(&text));
     }
     let mut rows = style.table([""; 8], 0..0);
-    let mut header = vec![plan.key.clone()];
+    let mut header = vec![key_heading(&plan.key)];
     header.extend(plan.goals.iter().map(|goal| goal.figure.name(&scenario.places)));
     header.extend(["busiest".to_owned(), String::new()]);
     rows.set_header(header);
@@ -223,6 +224,9 @@ pub fn plan_terminal(plan: &Plan, style: Style) -> String {
     let _ = writeln!(out, "\n{}", style.whole_words(rows));
     let note = "In brackets 95 % intervals over replications. ?  the interval reaches over the bound, or too few sessions lie beyond the percentile.";
     let _ = writeln!(out, "{}", style.faint(note));
+    for text in legend(plan.goals.iter().map(|goal| (goal.figure.name(&scenario.places), &goal.figure))) {
+        let _ = writeln!(out, "{}", style.faint(&text));
+    }
     let unsettled = |point: &Planned| Some((key_value(plan, point.x), unsettled_text(point.unsettled.as_ref()?)));
     if let Some((at, why)) = plan.points.iter().find_map(unsettled) {
         let _ = writeln!(out, "{}", style.faint(&format!("At {at}: {why}.")));

@@ -5,8 +5,9 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use super::Style;
+use super::figures::legend;
 use super::fleet::{unsettled_text, watched_for};
-use super::format::{number, percent};
+use super::format::{key_heading, number, percent};
 use super::head::{Head, PriceSheet};
 use super::plan::figure_shown;
 use super::wording::{sessions_text, value};
@@ -143,7 +144,7 @@ pub fn sweep_terminal(sweep: &Sweep, style: Style) -> String {
     let _ = writeln!(out, "{}", style.heading(&sweep.scenario.title));
     let about = format!("{} · {}, seed {}", sweep.scenario.file, about(sweep), sweep.scenario.run.seed);
     let _ = writeln!(out, "{}\n", style.faint(&about));
-    let mut header: Vec<String> = sweep.keys.clone();
+    let mut header: Vec<String> = sweep.keys.iter().map(|key| key_heading(key)).collect();
     for (index, (name, _)) in sweep.figures.iter().enumerate() {
         header.push(name.clone());
         if has_difference(sweep, index) {
@@ -171,6 +172,9 @@ pub fn sweep_terminal(sweep: &Sweep, style: Style) -> String {
     }
     let _ = writeln!(out, "{}", style.whole_words(grid));
     let _ = writeln!(out, "{}", style.faint(&note(sweep)));
+    for text in legend(sweep.figures.iter().map(|(name, figure)| (name.clone(), figure))) {
+        let _ = writeln!(out, "{}", style.faint(&text));
+    }
     let answered = |point: &SweepPoint| point.answered.unwrap_or(1.0);
     let broken: Vec<&SweepPoint> = sweep.points.iter().filter(|point| answered(point) < 1.0).collect();
     if let Some(worst) = broken.iter().min_by(|a, b| answered(a).total_cmp(&answered(b))) {

@@ -103,7 +103,7 @@ pub enum Error {
     #[error("{0}")]
     Solve(String),
     /// A metric that can't be compared.
-    #[error("there is no metric `{name}`{}", .nearest.as_ref().map_or(String::new(), |n| format!("; did you mean `{n}`?")))]
+    #[error("there is no metric `{name}`{}", crate::stats::or_list(.nearest.as_deref()))]
     UnknownMetric {
         /// What was asked for.
         name: String,

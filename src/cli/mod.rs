@@ -114,10 +114,10 @@ struct Which {
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// Sessions to play (the file's `[run] sessions`, or 100000; a fleet plays until its horizon)
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     sessions: Option<String>,
     /// Number that names the simulated world; the same seed gives the same figures (the file's, or 1)
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     seed: Option<String>,
     /// Threads (one per core); the answer doesn't depend on it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
@@ -186,13 +186,18 @@ impl Which {
         self.load_with(file, strategy, &[])
     }
 
-    /// With more to set, after what the arguments set.
-    fn load_with(&self, file: &Path, strategy: Option<&str>, more: &[String]) -> Result<Scenario, Error> {
-        let mut sets = self.set.clone();
-        sets.extend_from_slice(more);
-        sets.extend(self.sessions.iter().map(|n| format!("run.sessions={n}")));
-        sets.extend(self.seed.iter().map(|n| format!("run.seed={n}")));
-        let request = Request { sets: &sets, strategy, sheet: Some(self.prices.sheet()?), as_of: self.prices.as_of };
+    /// With more to set, after what the arguments set: each with the argument that says so.
+    fn load_with(
+        &self,
+        file: &Path,
+        strategy: Option<&str>,
+        more: &[(&'static str, String)],
+    ) -> Result<Scenario, Error> {
+        let mut more_sets = more.to_vec();
+        more_sets.extend(self.sessions.iter().map(|n| ("--sessions", format!("run.sessions={n}"))));
+        more_sets.extend(self.seed.iter().map(|n| ("--seed", format!("run.seed={n}"))));
+        let (sheet, as_of) = (Some(self.prices.sheet()?), self.prices.as_of);
+        let request = Request { sets: &self.set, more_sets: &more_sets, strategy, sheet, as_of };
         Ok(Scenario::load(file, &request)?)
     }
 

@@ -67,7 +67,7 @@ impl PlanCommand {
             return Err(Error::Plan(format!("`{key}` is no part of the fleet that is planned")));
         }
         let load = |value: &str| {
-            let set = [format!("{key}={value}")];
+            let set = [("--vary", format!("{key}={value}"))];
             self.which.load_with(&self.which.file, None, &set)
         };
         // with values given, the file need not be right without one
@@ -116,8 +116,8 @@ impl PlanCommand {
             }
             Some(values) => plan_list(key, &values, goals, &load, self.which.options(), &bar)?,
             None => {
-                let is_right = |text: &str| load(text).is_ok();
-                let unknown = unknown(base.value_at(key), key, self.between.as_deref(), &is_right)?;
+                let try_value = |text: &str| load(text).map(|_| ());
+                let unknown = unknown(base.value_at(key), key, self.between.as_deref(), &try_value)?;
                 plan(&unknown, goals, &load, self.which.options(), &bar)?
             }
         };

@@ -67,14 +67,14 @@ impl Solve {
             (Err(_), Some(_)) => None,
             (Err(error), None) => return Err(error),
         };
-        let is_right = |text: &str| {
-            let set = [format!("{}={text}", self.find)];
-            self.which.load_with(&self.which.file, None, &set).is_ok()
+        let try_value = |text: &str| {
+            let set = [("--find", format!("{}={text}", self.find))];
+            self.which.load_with(&self.which.file, None, &set).map(|_| ())
         };
-        let unknown = unknown(written, &self.find, self.between.as_deref(), &is_right)?;
+        let unknown = unknown(written, &self.find, self.between.as_deref(), &try_value)?;
         let folder = self.output.as_deref().map(Folder::open).transpose()?;
         let load = |strategy: &str, value: &str| {
-            let set = [format!("{}={value}", self.find)];
+            let set = [("--find", format!("{}={value}", self.find))];
             let scenario = self.which.load_with(&self.which.file, Some(strategy), &set)?;
             if scenario.model.fleet.is_some() { Err(Error::NotOfFleets("solve")) } else { Ok(scenario) }
         };
@@ -107,13 +107,15 @@ fn value(text: &str) -> Option<(Kind, f64)> {
     duration_s(plain).map(|seconds| (Kind::Seconds, seconds))
 }
 
-/// Where to look, from what is written at the key and what is asked for. `is_right` says whether the key can have a value.
+/// Where to look, from what is written at the key and what is asked for. `try_value` says whether the key can have a value,
+/// and what is wrong where it can't.
 pub(super) fn unknown(
     written: Option<String>,
     key: &str,
     between: Option<&str>,
-    is_right: &dyn Fn(&str) -> bool,
+    try_value: &dyn Fn(&str) -> Result<(), Error>,
 ) -> Result<Unknown, Error> {
+    let is_right = |text: &str| try_value(text).is_ok();
     let known = written.as_deref().and_then(value);
     // whole numbers may only be a way of writing: the key says whether it takes others
     let kind_of = |kind: Kind, low: f64, high: f64| {
@@ -122,6 +124,10 @@ pub(super) fn unknown(
     };
     let Some(between) = between else {
         let Some((kind, x)) = known.filter(|(_, x)| *x > 0.0) else {
+            if written.is_none() && !["0.5", "\"1s\""].into_iter().any(is_right) {
+                // a key that takes no number at all
+                try_value("1")?;
+            }
             let what = written.map_or("isn't written in the file".to_owned(), |text| format!("is {text} in the file"));
             return Err(Error::Solve(format!(
                 "`{key}` {what}, so it isn't plain where to look: say --between LOW,HIGH, as in 1,500 or 0.01,0.5 or 1s,10m"
@@ -139,7 +145,8 @@ pub(super) fn unknown(
         };
         let (low, high) = (reach(&[0.1, 0.2, 0.5, 0.8, 0.9]), reach(&[10.0, 5.0, 3.0, 2.0, 1.5, 1.2, 1.1]));
         if low >= high {
-            return Err(Error::Solve(format!("`{key}` can hardly have another value: say --between LOW,HIGH")));
+            try_value(&unknown.text(2.0 * x))?;
+            return Err(Error::Solve(format!("`{key}` takes no other value nearby: say --between LOW,HIGH")));
         }
         return Ok(Unknown { low, high, ..unknown });
     };

@@ -110,7 +110,8 @@ impl SweepCommand {
             // `strategy` is no key of the file: its values are laid over it
             let (strategies, keys): (Vec<_>, Vec<_>) = settings.iter().partition(|(key, _)| key == STRATEGY);
             let strategy = strategies.first().map(|(_, name)| name.trim_matches('"').to_owned());
-            let sets: Vec<String> = keys.iter().map(|(key, value)| format!("{key}={value}")).collect();
+            let sets: Vec<(&str, String)> =
+                keys.iter().map(|(key, value)| ("--over", format!("{key}={value}"))).collect();
             let scenario = self.which.load_with(&self.which.file, strategy.as_deref(), &sets)?;
             scenarios.push((settings, scenario));
         }

@@ -165,6 +165,8 @@ pub struct TierInfo {
 pub struct Request<'a> {
     /// `--set` arguments, later ones win.
     pub sets: &'a [String],
+    /// What other arguments set, laid over these: each argument's name for messages, and `key=value`.
+    pub more_sets: &'a [(&'static str, String)],
     /// A strategy of the file to lay over it.
     pub strategy: Option<&'a str>,
     /// The price sheet; the built-in one where there is none.
@@ -228,9 +230,12 @@ impl Scenario {
             return Err(ScenarioError { sources, mistakes: mistakes.sorted() });
         }
         let mut sets = Vec::new();
-        for set in request.sets {
+        let plain = request.sets.iter().map(|set| ("--set", set));
+        let texts: Vec<(&str, &String)> =
+            plain.chain(request.more_sets.iter().map(|(argument, set)| (*argument, set))).collect();
+        for (argument, set) in &texts {
             let source = sources.len();
-            sources.push(SourceText { name: "--set".to_owned(), text: set.clone() });
+            sources.push(SourceText { name: (*argument).to_owned(), text: (*set).clone() });
             sets.extend(tree::parse_set(source, set, &mut mistakes));
         }
         set_all(&mut root, &sets, &mut mistakes);
@@ -239,7 +244,8 @@ impl Scenario {
         let mistakes = sink.into_inner();
         match built {
             Some(scenario) if mistakes.is_empty() => {
-                Ok(Scenario { text: text.to_owned(), sets: request.sets.to_vec(), ..scenario })
+                let sets = texts.into_iter().map(|(_, set)| set.clone()).collect();
+                Ok(Scenario { text: text.to_owned(), sets, ..scenario })
             }
             _ => Err(ScenarioError { sources, mistakes: mistakes.sorted() }),
         }

@@ -42,7 +42,7 @@ impl Unknown {
             Kind::Whole => format!("{x:.0}"),
             Kind::Real => format!("{x}"),
             // a duration has nanoseconds at the finest
-            Kind::Seconds => format!("{x:.9}s"),
+            Kind::Seconds => format!("{}s", format!("{x:.9}").trim_end_matches('0').trim_end_matches('.')),
         }
     }
 

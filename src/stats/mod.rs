@@ -40,6 +40,7 @@ pub use paired::{Costs, Paired, QuantileDifference, is_decided};
 pub use quantile::{QUANTILES, QuantileEstimate, quantile_name, quantile_ranks};
 pub use question::{Question, QuestionError, Seen, Side, gap};
 pub use sample::{MOST_EXACT_SESSIONS, Sample, Sources, Stopped, Times};
+pub(crate) use statistic::or_list;
 pub use statistic::{Reading, Statistic, StatisticError};
 pub use stopping::{Target, next_size};
 pub use summary::{MetricSummary, Summary, TurnMetric};

@@ -21,11 +21,19 @@ pub enum Statistic {
     Rate(Rate),
 }
 
+/// What a reader of an unknown name wants: the most similar one, or where all are told.
+pub(crate) fn or_list(nearest: Option<&str>) -> String {
+    nearest.map_or_else(
+        || "; `agent-sim figures FILE` lists those of a scenario".to_owned(),
+        |nearest| format!("; did you mean `{nearest}`?"),
+    )
+}
+
 /// Why a name is no statistic.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StatisticError {
     /// There is no such metric or rate.
-    #[error("there is no metric or rate `{name}`{}", .nearest.as_ref().map_or(String::new(), |n| format!("; did you mean `{n}`?")))]
+    #[error("there is no metric or rate `{name}`{}", or_list(.nearest.as_deref()))]
     Unknown {
         /// What was asked for.
         name: String,

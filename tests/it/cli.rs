@@ -279,6 +279,37 @@ fn exit_codes() {
 }
 
 #[test]
+fn mistakes_name_the_argument_and_what_would_work() {
+    let (solve, plan) = ("cost_usd.mean = 1", "latency_s.p99 < 60");
+    for (args, said) in [
+        (&["run", "scenarios/w1.toml", "--seed", "x"][..], &["--seed:1:10", "must be a whole number"][..]),
+        (&["run", "scenarios/w1.toml", "--sessions", "-5"], &["--sessions:1:14", "must"]),
+        (&["sweep", "scenarios/w1.toml", "--over", "session.turnz=1,2"], &["--over:1:9", "did you mean `turns`?"]),
+        (
+            &["solve", "scenarios/lifetimes.toml", "--find", "session.turn", "--where", solve],
+            &["--find:1:9", "did you mean `turns`?"],
+        ),
+        // of five minutes and an hour there is a price
+        (
+            &["solve", "scenarios/lifetimes.toml", "--find", "cache.lifetime", "--where", solve],
+            &["--find:1:16", "cache.lifetime=600s", "on offer: 5m, 1h"],
+        ),
+        (
+            &["plan", "scenarios/fleet.toml", "--for", plan, "--vary", "tools.search.capacty"],
+            &["--vary:1:14", "did you mean `capacity`?"],
+        ),
+        (&["plan", "scenarios/fleet.toml", "--for", plan, "--vary", "tools.search.queue"], &["say --between LOW,HIGH"]),
+        (&["compare", "scenarios/lifetimes.toml", "--metric", "foo"], &["`agent-sim figures FILE` lists"]),
+    ] {
+        let output = agent_sim(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        for part in said {
+            assert!(err(&output).contains(part), "{args:?}: {}", err(&output));
+        }
+    }
+}
+
+#[test]
 fn mistakes_go_to_standard_error() {
     let output = agent_sim(&["run", "tests/it/wrong/unit-missing-integer.toml", "--format", "json"]);
     assert!(output.stdout.is_empty());
@@ -917,7 +948,8 @@ fn solve_prints_where_two_ways_break_even() {
         ),
         (vec!["session.turns", "--where", "cost_usd.mean = 1", "--between", "9"], "two values are wanted"),
         (vec!["session.turns", "--where", "cost_usd.mean = 1", "--between", "1s,9"], "one end is a duration"),
-        (vec!["session.turn", "--where", "cost_usd.mean = 1"], "isn't written in the file"),
+        (vec!["session.turn", "--where", "cost_usd.mean = 1"], "did you mean `turns`?"),
+        (vec!["session.max_turns", "--where", "cost_usd.mean = 1"], "isn't written in the file"),
         (vec!["session.turn", "--where", "cost_usd.mean = 1", "--between", "1,9"], "did you mean `turns`?"),
         (vec!["cache.lifetime", "--where", "cost_usd.mean = 1", "--between", "1m,9m"], "no price for a cache write"),
         (vec!["run.seed", "--where", "cost_usd.mean = 1"], "all values are tried on the same sessions"),

@@ -88,16 +88,56 @@ const MOST_EXACT: u64 = 2_000_000;
 /// Far more sessions than are expected don't come.
 const MANY: f64 = 1.1;
 
+/// A tool of an agent: where in the tree it is called, and its share of the tool calls there.
+#[derive(Clone)]
+struct AgentTool {
+    nodes: Vec<usize>,
+    share: f64,
+}
+
+impl AgentTool {
+    /// Those of all agents, in the order of [`Model::station_tools`].
+    fn all(model: &Model) -> Vec<Self> {
+        let mut places = Vec::new();
+        walk(model, 0, &mut places);
+        let of_agent = |(number, agent): (usize, &Model)| {
+            let at = places.iter().filter(|(_, other)| *other == number);
+            let nodes: Vec<usize> = at.map(|(node, _)| *node).collect();
+            let calls: Vec<f64> = agent.phase.tools.iter().map(|tool| tool.calls.mean()).collect();
+            let all: f64 = calls.iter().sum();
+            let share = move |calls: f64| if all > 0.0 { calls / all } else { 0.0 };
+            calls.into_iter().map(move |calls| Self { nodes: nodes.clone(), share: share(calls) }).collect::<Vec<_>>()
+        };
+        model.agents_by_number().into_iter().flat_map(of_agent).collect()
+    }
+
+    /// Its calls in a session of the main agent, on average over which of the agent's tools they are of.
+    fn calls(&self, room: &Workspace) -> f64 {
+        let nodes = self.nodes.iter().filter_map(|node| room.per_node().get(*node));
+        self.share * nodes.map(|totals| totals.tool_calls as f64).sum::<f64>()
+    }
+}
+
+/// (node, number) of all agents below one that stands at `node`.
+fn walk(model: &Model, node: usize, into: &mut Vec<(usize, usize)>) {
+    for agent in model.phase.tools.iter().filter_map(|tool| tool.agent.as_ref()) {
+        into.push((node + agent.node, agent.number));
+        walk(&agent.model, node + agent.node, into);
+    }
+}
+
 /// How much work the sessions bring to a station without an end of places.
-#[derive(Default)]
 struct Demand {
-    /// Of each session: the time that its model calls take, s, then the calls of each tool.
+    /// Tools of the main agent.
+    own_tools: usize,
+    agent_tools: Vec<AgentTool>,
+    /// Of each session: the time that its model calls take, s, then the calls of each station's tool.
     sessions: Vec<Vec<f64>>,
 }
 
 impl Collect for Demand {
     fn empty(&self) -> Self {
-        Self::default()
+        Self { agent_tools: self.agent_tools.clone(), sessions: Vec::new(), ..*self }
     }
 
     fn watches(&self, _session: u64) -> bool {
@@ -107,8 +147,10 @@ impl Collect for Demand {
     fn turn(&mut self, _turn: &Turn) {}
 
     fn session(&mut self, _number: u64, record: &Record, _bill: &Bill, room: &Workspace) {
-        let calls = room.per_tool().iter().map(|tool| tool.calls as f64);
-        self.sessions.push(std::iter::once(record.model_s - record.model_wait_s).chain(calls).collect());
+        let own = room.per_tool().iter().take(self.own_tools).map(|tool| tool.calls as f64);
+        let of_agents = self.agent_tools.iter().map(|tool| tool.calls(room));
+        let model_s = record.model_s - record.model_wait_s;
+        self.sessions.push(std::iter::once(model_s).chain(own).chain(of_agents).collect());
     }
 
     fn merge(&mut self, next: &mut Self) {
@@ -146,18 +188,19 @@ impl Overload {
 fn overload(scenario: &Scenario, fleet: &Fleet) -> Option<Overload> {
     const SESSIONS: u64 = 2_000;
     let model = &scenario.model;
+    let stations = model.station_tools();
     if fleet.limits.any_rate()
         || !fleet.outages.is_empty()
         || model.has_breakers()
         || matches!(fleet.arrivals, Arrivals::Times(_))
-        || model.budget.time_s.is_some()
-        || model.searches()
-        || model.phase.tools.iter().any(|tool| tool.station.is_some_and(|station| station.places < u64::MAX))
+        || model.any_in_tree(&|model| model.budget.time_s.is_some() || model.searches())
+        || stations.iter().any(|tool| tool.station.is_some_and(|station| station.places < u64::MAX))
     {
         return None;
     }
     let alone = Model { fleet: None, ..model.clone() };
-    let mut demand = Demand::default();
+    let (own_tools, agent_tools) = (model.phase.tools.len(), AgentTool::all(model));
+    let mut demand = Demand { own_tools, agent_tools, sessions: Vec::new() };
     Play { model: &alone, seed: scenario.run.seed, sessions: 0..SESSIONS }.run(&mut demand, &|_| {});
     // the mean, and where chance is left the least that it can reasonably be
     let work = |index: usize| {
@@ -166,12 +209,12 @@ fn overload(scenario: &Scenario, fleet: &Fleet) -> Option<Overload> {
         [mean.value, mean.value - 4.0 * mean.se.max(0.0)]
     };
     let per_s = fleet.arrivals.mean_per_s(fleet.horizon_s);
-    let loads = model.phase.tools.iter().enumerate().filter_map(|(index, tool)| {
+    let loads = stations.iter().enumerate().filter_map(|(index, tool)| {
         // first attempts alone
         let denied = tool.approval.as_ref().map_or(0.0, |approval| approval.share * approval.denied);
         let reach = (1.0 - tool.faults.lost_request - tool.faults.rejected) * (1.0 - denied);
         let work_s = work(index + 1).map(|calls| calls * reach * tool.latency_s.mean());
-        Some((Place::Tool(index), scenario.tools.get(index)?.clone(), tool.station?.servers, work_s))
+        Some((Place::Tool(index), scenario.places.get(index)?.clone(), tool.station?.servers, work_s))
     });
     // what others keep cached for it makes a call shorter
     let timing = &model.timing;

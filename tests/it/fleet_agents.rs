@@ -269,6 +269,32 @@ fn a_read_restarts_the_clock_under_which_a_prompt_was_written() {
 }
 
 #[test]
+fn more_than_a_tool_of_an_agent_can_do_is_told_before_anything_is_played() {
+    // a session a second calls the helper twice itself and twice through the leader, and each helper reads twice, a second
+    // each, and lists six times
+    let text = "model.first_token = \"100ms\"\n[session]\nturns = 3\n\
+        [[tools]]\nname = \"ask\"\nagent = \"helper\"\n[[tools]]\nname = \"lead\"\nagent = \"leader\"\n\
+        [agents.leader]\nsession = { turns = 2 }\n\
+        tools = [{ name = \"note\", latency = \"1s\", capacity = 4 }, { name = \"ask\", agent = \"helper\" }]\n\
+        [agents.helper]\nsession = { turns = 3 }\ntools = [{ name = \"list\", calls = 3, latency = \"5s\" },\n\
+        { name = \"read\", capacity = 9, latency = { exponential = { mean = \"1s\" } } }]\n\
+        [fleet]\narrivals = { poisson = { per_hour = 3600 } }\nhorizon = \"1h\"\nreplications = 2";
+    answer(scenario(text));
+    let simulated = |set: &str| {
+        let options = agent_sim::simulate::Options::default();
+        agent_sim::simulate::simulate(scenario_with(text, &[set]), options, &agent_sim::simulate::Silent)
+    };
+    for (set, needed, place) in [
+        ("agents.helper.tools.read.capacity=7", 8.0, "helper.read"),
+        ("agents.leader.tools.note.latency=\"3s\"", 6.0, "leader.note"),
+    ] {
+        let Err(agent_sim::Error::Unstable(load)) = simulated(set) else { panic!("{set} is played") };
+        assert_close(load.needed, needed, 1e-9);
+        assert_eq!(load.name, place);
+    }
+}
+
+#[test]
 fn a_tool_of_an_agent_can_be_out_of_order_wherever_the_agent_is_called() {
     // the agent is called by the main agent, by its small model, and by another agent; its tool is down for half of the
     // horizon, for six attempts in ten

@@ -98,6 +98,8 @@ pub struct NodeTotals {
     pub cost: PicoUsd,
     /// Durations, summed: sessions may run side by side, s.
     pub duration_s: f64,
+    /// Attempts of model calls, summed, s.
+    pub model_s: f64,
 }
 
 impl NodeTotals {
@@ -116,6 +118,7 @@ impl NodeTotals {
             output_tokens: record.output_tokens,
             cost: record.cost_input + record.cost_output + record.cost_tools,
             duration_s,
+            model_s: record.model_s - record.model_wait_s,
         }
     }
 }
@@ -134,6 +137,7 @@ impl AddAssign for NodeTotals {
         self.output_tokens += other.output_tokens;
         self.cost += other.cost;
         self.duration_s += other.duration_s;
+        self.model_s += other.model_s;
     }
 }
 

@@ -4,7 +4,7 @@ use super::{Answer, Progress};
 use crate::check::check_fleet;
 use crate::engine::{Collect, Play, Replication, play_fleet};
 use crate::error::Error;
-use crate::model::{Arrivals, Fleet, Model};
+use crate::model::{Agent, Arrivals, Fleet, Model};
 use crate::scenario::Scenario;
 use crate::session::{Bill, Record, Turn, Workspace};
 use crate::stats::{Figure, FleetSummary, Moments, Place, Sample, fleet_sessions};
@@ -97,11 +97,9 @@ struct AgentTool {
 
 impl AgentTool {
     /// Those of all agents, in the order of [`Model::station_tools`].
-    fn all(model: &Model) -> Vec<Self> {
-        let mut places = Vec::new();
-        walk(model, 0, &mut places);
+    fn all(model: &Model, places: &[(usize, &Agent)]) -> Vec<Self> {
         let of_agent = |(number, agent): (usize, &Model)| {
-            let at = places.iter().filter(|(_, other)| *other == number);
+            let at = places.iter().filter(|(_, other)| other.number == number);
             let nodes: Vec<usize> = at.map(|(node, _)| *node).collect();
             let calls: Vec<f64> = agent.phase.tools.iter().map(|tool| tool.calls.mean()).collect();
             let all: f64 = calls.iter().sum();
@@ -118,10 +116,10 @@ impl AgentTool {
     }
 }
 
-/// (node, number) of all agents below one that stands at `node`.
-fn walk(model: &Model, node: usize, into: &mut Vec<(usize, usize)>) {
+/// All agents below one that stands at `node`, each with its node.
+fn walk<'m>(model: &'m Model, node: usize, into: &mut Vec<(usize, &'m Agent)>) {
     for agent in model.phase.tools.iter().filter_map(|tool| tool.agent.as_ref()) {
-        into.push((node + agent.node, agent.number));
+        into.push((node + agent.node, agent));
         walk(&agent.model, node + agent.node, into);
     }
 }
@@ -131,13 +129,16 @@ struct Demand {
     /// Tools of the main agent.
     own_tools: usize,
     agent_tools: Vec<AgentTool>,
-    /// Of each session: the time that its model calls take, s, then the calls of each station's tool.
+    /// Agents whose calls are of the main agent's model.
+    on_main_model: Vec<usize>,
+    /// Of each session: the time that calls of its model take, s, then the calls of each station's tool.
     sessions: Vec<Vec<f64>>,
 }
 
 impl Collect for Demand {
     fn empty(&self) -> Self {
-        Self { agent_tools: self.agent_tools.clone(), sessions: Vec::new(), ..*self }
+        let (agent_tools, on_main_model) = (self.agent_tools.clone(), self.on_main_model.clone());
+        Self { own_tools: self.own_tools, agent_tools, on_main_model, sessions: Vec::new() }
     }
 
     fn watches(&self, _session: u64) -> bool {
@@ -149,7 +150,8 @@ impl Collect for Demand {
     fn session(&mut self, _number: u64, record: &Record, _bill: &Bill, room: &Workspace) {
         let own = room.per_tool().iter().take(self.own_tools).map(|tool| tool.calls as f64);
         let of_agents = self.agent_tools.iter().map(|tool| tool.calls(room));
-        let model_s = record.model_s - record.model_wait_s;
+        let agents = self.on_main_model.iter().filter_map(|node| room.per_node().get(*node));
+        let model_s = record.model_s - record.model_wait_s + agents.map(|totals| totals.model_s).sum::<f64>();
         self.sessions.push(std::iter::once(model_s).chain(own).chain(of_agents).collect());
     }
 
@@ -199,8 +201,14 @@ fn overload(scenario: &Scenario, fleet: &Fleet) -> Option<Overload> {
         return None;
     }
     let alone = Model { fleet: None, ..model.clone() };
-    let (own_tools, agent_tools) = (model.phase.tools.len(), AgentTool::all(model));
-    let mut demand = Demand { own_tools, agent_tools, sessions: Vec::new() };
+    let mut agents = Vec::new();
+    walk(model, 0, &mut agents);
+    let mut demand = Demand {
+        own_tools: model.phase.tools.len(),
+        agent_tools: AgentTool::all(model, &agents),
+        on_main_model: agents.iter().filter(|(_, agent)| agent.model.is_main).map(|(node, _)| *node).collect(),
+        sessions: Vec::new(),
+    };
     Play { model: &alone, seed: scenario.run.seed, sessions: 0..SESSIONS }.run(&mut demand, &|_| {});
     // the mean, and where chance is left the least that it can reasonably be
     let work = |index: usize| {
@@ -217,12 +225,13 @@ fn overload(scenario: &Scenario, fleet: &Fleet) -> Option<Overload> {
         Some((Place::Tool(index), scenario.places.get(index)?.clone(), tool.station?.servers, work_s))
     });
     // what others keep cached for it makes a call shorter
-    let timing = &model.timing;
-    let is_fixed = timing.prefill_s_per_token <= 0.0 && timing.cached_prefill_s_per_token <= 0.0;
+    let prefills = |model: &Model| {
+        model.is_main && (model.timing.prefill_s_per_token > 0.0 || model.timing.cached_prefill_s_per_token > 0.0)
+    };
     let of_model = fleet
         .limits
         .concurrent
-        .filter(|_| is_fixed && model.routing.as_ref().is_none_or(|routing| routing.small.is_main))
+        .filter(|_| !model.any_in_tree(&prefills) && model.routing.as_ref().is_none_or(|routing| routing.small.is_main))
         .map(|servers| (Place::Model, "the model".to_owned(), servers, work(0)));
     loads
         .chain(of_model)

@@ -287,6 +287,8 @@ fn more_than_a_tool_of_an_agent_can_do_is_told_before_anything_is_played() {
     for (set, needed, place) in [
         ("agents.helper.tools.read.capacity=7", 8.0, "helper.read"),
         ("agents.leader.tools.note.latency=\"3s\"", 6.0, "leader.note"),
+        // three calls of the main agent, two of each of two leaders, three of each of four helpers
+        ("fleet.limits.concurrent=1", 1.9, "the model"),
     ] {
         let Err(agent_sim::Error::Unstable(load)) = simulated(set) else { panic!("{set} is played") };
         assert_close(load.needed, needed, 1e-9);

@@ -80,7 +80,7 @@ pub enum Error {
     /// More work comes to a station of a fleet than it can do.
     #[error(
         "the fleet is unstable: {} sessions an hour keep at least {:.2} servers of {} busy, and it has {}; sessions in \
-         progress would grow by at least {} an hour, without end. It takes fewer than about {} sessions an hour, or {} servers",
+         progress would grow by at least {} an hour, without end. It settles with fewer than about {} sessions an hour, or with {} servers",
         count(.0.arrive_per_hour), .0.needed, .0.name, whole(.0.servers), count(.0.growth_per_hour()),
         count(.0.arrive_per_hour * .0.servers as f64 / .0.needed), count(.0.needed.floor() + 1.0)
     )]

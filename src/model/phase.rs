@@ -22,20 +22,29 @@ pub struct Phase {
 }
 
 impl Phase {
-    /// The agents below it, each once with its number, as a walk meets them.
-    pub fn agents_by_number(&self) -> Vec<(usize, &Model)> {
+    /// The agents below it as a walk meets them, each with its place in the tree, in which it stands at 0 itself.
+    pub fn agents_by_node(&self) -> Vec<(usize, &Agent)> {
         let mut found = Vec::new();
-        self.walk_agents(&mut found);
+        self.walk_agents(0, &mut found);
         found
     }
 
-    fn walk_agents<'a>(&'a self, found: &mut Vec<(usize, &'a Model)>) {
+    fn walk_agents<'a>(&'a self, node: usize, found: &mut Vec<(usize, &'a Agent)>) {
         for agent in self.tools.iter().filter_map(|tool| tool.agent.as_ref()) {
+            found.push((node + agent.node, agent));
+            agent.model.phase.walk_agents(node + agent.node, found);
+        }
+    }
+
+    /// The same agents, each once with its number.
+    pub fn agents_by_number(&self) -> Vec<(usize, &Model)> {
+        let mut found: Vec<(usize, &Model)> = Vec::new();
+        for (_, agent) in self.agents_by_node() {
             if !found.iter().any(|(number, _)| *number == agent.number) {
                 found.push((agent.number, &agent.model));
             }
-            agent.model.phase.walk_agents(found);
         }
+        found
     }
 
     /// Marks a station of a fleet, by its number among [`Model::station_tools`], as one that can be out of order.

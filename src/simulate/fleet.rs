@@ -116,14 +116,6 @@ impl AgentTool {
     }
 }
 
-/// All agents below one that stands at `node`, each with its node.
-fn walk<'m>(model: &'m Model, node: usize, into: &mut Vec<(usize, &'m Agent)>) {
-    for agent in model.phase.tools.iter().filter_map(|tool| tool.agent.as_ref()) {
-        into.push((node + agent.node, agent));
-        walk(&agent.model, node + agent.node, into);
-    }
-}
-
 /// How much work the sessions bring to a station without an end of places.
 struct Demand {
     /// Tools of the main agent.
@@ -201,8 +193,7 @@ fn overload(scenario: &Scenario, fleet: &Fleet) -> Option<Overload> {
         return None;
     }
     let alone = Model { fleet: None, ..model.clone() };
-    let mut agents = Vec::new();
-    walk(model, 0, &mut agents);
+    let agents = model.phase.agents_by_node();
     let mut demand = Demand {
         own_tools: model.phase.tools.len(),
         agent_tools: AgentTool::all(model, &agents),

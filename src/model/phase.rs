@@ -47,23 +47,25 @@ impl Phase {
         found
     }
 
+    /// The number of each agent with that of its first tool among [`Model::station_tools`].
+    pub fn agent_stations(&self) -> Vec<(usize, usize)> {
+        let mut next = self.tools.len();
+        let station = |(number, agent): (usize, &Model)| {
+            let first = next;
+            next += agent.phase.tools.len();
+            (number, first)
+        };
+        self.agents_by_number().into_iter().map(station).collect()
+    }
+
     /// Marks a station of a fleet, by its number among [`Model::station_tools`], as one that can be out of order.
     pub fn mark_outage(&mut self, station: usize) {
         if let Some(tool) = self.tools.get_mut(station) {
             tool.has_outage = true;
-            return;
-        }
-        let mut left = station - self.tools.len();
-        let mut of_agent = None;
-        for (number, agent) in self.agents_by_number() {
-            if left < agent.phase.tools.len() {
-                of_agent = Some(number);
-                break;
-            }
-            left -= agent.phase.tools.len();
-        }
-        if let Some(number) = of_agent {
-            self.mark_of_agent(number, left);
+        } else if let Some((number, first)) =
+            self.agent_stations().into_iter().rev().find(|(_, first)| *first <= station)
+        {
+            self.mark_of_agent(number, station - first);
         }
     }
 

@@ -297,7 +297,8 @@ pub(super) fn note_other_models(model: &Model, agents: &[(String, Vec<String>)],
     }
 }
 
-/// The fleet, if the file has one. `places` are the names of the tools, those of agents among them; `max_output` is the most that a call writes.
+/// The fleet, if the file has one. `places` are the names of the tools, those of agents among them;
+/// `max_output` is the most that a call writes.
 pub(super) fn fleet(
     raw: &Raw,
     places: &[String],

@@ -42,13 +42,12 @@ const OWN_PREFIXES: usize = 2;
 
 impl<'m> Kinds<'m> {
     pub fn new(model: &'m Model, fleet: &Fleet) -> Self {
-        let mut stations = Vec::new();
-        let mut next = model.phase.tools.len();
-        for (number, agent) in model.agents_by_number() {
-            stations.push((number, next));
-            next += agent.phase.tools.len();
-        }
-        let mut kinds = Self { all: Vec::new(), stations, has_limits: fleet.rules_calls(), small: None };
+        let mut kinds = Self {
+            all: Vec::new(),
+            stations: model.phase.agent_stations(),
+            has_limits: fleet.rules_calls(),
+            small: None,
+        };
         kinds.add(model, None, 0, 0);
         kinds.small = model.routing.as_ref().map(|routing| kinds.add(&routing.small, None, 0, 1));
         kinds
